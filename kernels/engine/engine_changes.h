@@ -40,10 +40,15 @@ gpu_changer_apply(GpuEngine *engine, GpuStructure *tree, GpuRequest *request)
 {
 	const GpudsOp *ops = (const GpudsOp *) ((const unsigned char *) engine->options.staging + request->input);
 	const GpudsOp *device_ops = (const GpudsOp *) (engine->device_staging + request->input);
+	GpuChangeLog *log = engine->log[request->tree].load(std::memory_order_relaxed);
 	uint32_t status;
 
 	tree->reclaim(&engine->change, gpu_engine_oldest_pin(engine, request->tree));
+	if (log != NULL)
+		gpu_log_note(log, ops, request->n);
 	status = tree->apply(&engine->change, ops, device_ops, request->n, &request->found, &request->deleted);
+	if (log != NULL)
+		gpu_log_applied(log);
 	if (status == GPU_OK && tree->compact(&engine->change))
 		tree->reclaim(&engine->change, gpu_engine_oldest_pin(engine, request->tree));
 	return status;
@@ -98,7 +103,10 @@ gpu_changer_do(GpuEngine *engine, GpuRequest *request)
 	gpu_event_record(stream, &engine->change_began);
 	status = gpu_changer_dispatch(engine, request);
 	if (request->kind == GPU_LOAD_BEGIN || request->kind == GPU_DROP)
+	{
+		gpu_engine_begin_log(engine, request->tree, request->kind == GPU_DROP);
 		gpu_engine_drop_kept(engine, request->tree);
+	}
 	gpu_event_record(stream, &engine->change_ended);
 	/* nobody knows how far a lost device came; and what was given up is not answered */
 	if (!gpu_finish(stream) || status == GPU_DEVICE_LOST)

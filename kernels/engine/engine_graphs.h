@@ -7,7 +7,7 @@
  * scanner at a time; the lock is for the lists of all.  A graph does not depend on the tree that its edges
  * came from: its owner gives it up, by a request or by beginning another one.
  *
- * A graph may then be kept as the base of others.  README.md says why they have the right edges (K1 to K7).
+ * A graph may then be kept as the base of others.  README.md says why they have the right edges (K1 to K11).
  *
  *-------------------------------------------------------------------------
  */
@@ -15,7 +15,13 @@
 #define GPU_ENGINE_GRAPHS_H
 
 #include "kernels/engine/engine_state.h"
-#include "kernels/graph/gpu_graph_update.h"
+#include "kernels/graph/gpu_graph_overlay.h"
+
+/* Changes of a tree that are so few that a graph of it is had at little cost. */
+#define GPU_GRAPH_FEW_CHANGES (64 * 1024)
+
+/* A base is made anew when it differs from the newest graph by this part of its edges, or so many changes. */
+#define GPU_GRAPH_RENEW_PART 1024
 
 /* Where a tree's graph is kept, whose edges lead one way or both. */
 static inline uint64_t
@@ -212,9 +218,36 @@ gpu_engine_graph(GpuEngine *engine, uint64_t owner)
 	return found != engine->graphs.end() ? found->second : NULL;
 }
 
-/* Takes an owner's graph away, if it has one.  keep: as the base of others, if it has all edges. */
+/*
+ * How many changes the log of a graph's tree has since the scan that its edges are of; -1: that is not known.
+ */
+static inline int64_t
+gpu_engine_changes_since(GpuEngine *engine, uint32_t number, const GpuGraph *graph)
+{
+	GpuChangeLog *log = engine->log[number].load(std::memory_order_acquire);
+
+	return log != NULL && graph->origin.nhidden >= 0 ? gpu_log_since(log, graph->origin.noted) : -1;
+}
+
+/* Is a graph that lies over its base to take its place, because more and more differs? */
+static inline bool
+gpu_engine_renews(GpuEngine *engine, const GpuGraph *graph)
+{
+	const GpuGraph *base = graph->base;
+	const int64_t most = std::min(base->m / GPU_GRAPH_RENEW_PART, (int64_t) GPU_GRAPH_FEW_CHANGES);
+
+	if (!graph->over.is || graph->origin.nhidden < 0 || graph->origin.serial < base->origin.serial)
+		return false;
+	return graph->over.ngone + graph->list.n > most ||
+		   gpu_engine_changes_since(engine, (uint32_t) graph->tree, base) > most;
+}
+
+/*
+ * Takes an owner's graph away, if it has one.  keep: as the base of others, if it has all edges.  *left, if
+ * that is not NULL: a graph that is to become a base when nobody waits (gpu_engine_renew).
+ */
 static inline void
-gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep, GpuScanStream *stream)
+gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep, GpuScanStream *stream, GpuGraph **left)
 {
 	GpuGraph *graph = gpu_engine_graph(engine, owner);
 
@@ -226,6 +259,8 @@ gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep, GpuScanStrea
 	}
 	if (keep && graph->ended && graph->base == NULL && graph->tree >= 0)
 		gpu_engine_keep(engine, graph, stream);
+	else if (keep && left != NULL && graph->base != NULL && gpu_engine_renews(engine, graph))
+		*left = graph;
 	else
 		gpu_engine_close_graph(engine, graph);
 }
@@ -253,7 +288,7 @@ gpu_engine_own_graph(GpuEngine *engine, GpuGraph *graph)
 static inline uint32_t
 gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, uint64_t owner, int64_t edges)
 {
-	gpu_engine_drop_graph(engine, owner, true, stream);
+	gpu_engine_drop_graph(engine, owner, true, stream, NULL);
 	if (2 * edges >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
 	return gpu_engine_own_graph(engine, gpu_graph_open(&engine->pool, owner, edges));
@@ -264,9 +299,9 @@ gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, uint64_t owner,
  * for it, and the base has one user less.
  */
 static inline GpuGraph *
-gpu_engine_own_graph_on(GpuEngine *engine, GpuScanStream *stream, uint64_t owner, GpuGraph *base)
+gpu_engine_own_graph_on(GpuEngine *engine, uint64_t owner, GpuGraph *base)
 {
-	GpuGraph *graph = gpu_graph_open_on(&engine->pool, owner, base, &stream->stream);
+	GpuGraph *graph = gpu_graph_open_on(&engine->pool, owner, base);
 	bool last;
 
 	if (graph != NULL)
@@ -280,32 +315,31 @@ gpu_engine_own_graph_on(GpuEngine *engine, GpuScanStream *stream, uint64_t owner
 	return NULL;
 }
 
-/* Is the version of a tree that a kept graph's edges were found in still the newest one? */
+/* Has a tree changed little since the scan that a kept graph's edges are of? */
 static inline bool
-gpu_graph_is_newest(const GpuEngine *engine, uint32_t number, const GpuGraph *kept)
+gpu_graph_is_near(GpuEngine *engine, uint32_t number, const GpuGraph *kept)
 {
 	const GpuStructure *tree = engine->tree[number].load(std::memory_order_acquire);
-	GpudsView view;
+	const int64_t changes = gpu_engine_changes_since(engine, number, kept);
 
-	return tree != NULL && tree == kept->origin.structure && kept->origin.nhidden >= 0 &&
-		   tree->view(&engine->pool, &view) && view.serial == kept->origin.serial;
+	return tree != NULL && tree == kept->origin.structure && changes >= 0 && changes <= GPU_GRAPH_FEW_CHANGES;
 }
 
 /*
- * Begins an owner's graph whose base is the one that is kept of a tree; found: whether the tree is as it was
- * for that one, so that what is asked of it will probably cost little.
+ * Begins an owner's graph whose base is the one that is kept of a tree; found: whether the tree has changed
+ * little since, so that what is asked of it will probably cost little.
  */
 static inline uint32_t
 gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r)
 {
 	GpuGraph *base;
 
-	gpu_engine_drop_graph(engine, r->owner, true, stream);
+	gpu_engine_drop_graph(engine, r->owner, true, stream, NULL);
 	base = gpu_engine_use_kept(engine, r->tree, r->each);
 	if (base == NULL)
 		return GPU_WITHDRAWN;
-	r->found = gpu_graph_is_newest(engine, r->tree, base);
-	return gpu_engine_own_graph_on(engine, stream, r->owner, base) != NULL ? GPU_OK : GPU_NO_MEMORY;
+	r->found = gpu_graph_is_near(engine, r->tree, base);
+	return gpu_engine_own_graph_on(engine, r->owner, base) != NULL ? GPU_OK : GPU_NO_MEMORY;
 }
 
 /* Deletes the graphs of an engine that nobody uses any more; the pool's memory is gone. */
@@ -364,6 +398,8 @@ gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 		gpu_graph_put_sent(graph, &stream->stream, pairs, r->n);
 	else if (r->n > 0)
 	{
+		if (graph->base != NULL && !gpu_graph_need_marks(graph, &stream->stream))
+			return GPU_NO_MEMORY;
 		graph->origin.nhidden = -1;
 		gpu_edges_add(stream, &graph->list, pairs, r->n);
 	}
@@ -554,20 +590,32 @@ gpu_scanner_triangles(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 }
 
 /*
- * A graph has the edges of its base, as it turned out: it borrows them.  If they are those of its own scan
- * alone, and nobody else uses the base, the base is of that scan from now on (K6).
+ * A graph's own scan has found its base's edges.  Unless somebody else uses the base, it is of that scan from
+ * now on, and what was hidden from the scan is the base's.
  */
 static inline void
-gpu_engine_borrow(GpuEngine *engine, GpuGraph *graph)
+gpu_engine_move_origin(GpuEngine *engine, GpuGraph *graph)
 {
 	std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 	GpuGraph *base = graph->base;
 
-	gpu_graph_borrow(graph);
 	if (graph->origin.nhidden < 0 || base->users > 1)
 		return;
 	base->origin = graph->origin;
 	std::swap(base->hidden, graph->hidden);
+	graph->origin.nhidden = -1;
+}
+
+/* A graph has the edges of its base, as it turned out: it borrows them. */
+static inline void
+gpu_engine_borrow(GpuEngine *engine, GpuGraph *graph)
+{
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+
+		gpu_graph_borrow(graph);
+	}
+	gpu_engine_move_origin(engine, graph);
 }
 
 /* All edges have come that are looked for: makes a graph of them and its base (K2); differ: by how many. */
@@ -608,7 +656,7 @@ gpu_engine_go_on_from(GpuEngine *engine, GpuScanStream *stream, GpuGraph *part)
 		gpu_engine_close_graph(engine, part);
 	else
 		gpu_engine_keep(engine, part, stream);
-	graph = gpu_engine_own_graph_on(engine, stream, owner, base);
+	graph = gpu_engine_own_graph_on(engine, owner, base);
 	if (graph == NULL)
 		return NULL;
 	graph->tree = tree;
@@ -627,7 +675,7 @@ gpu_scanner_add_sent(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph,
 	uint32_t status;
 
 	*graph = gpu_engine_go_on_from(engine, stream, *graph);
-	if (*graph == NULL)
+	if (*graph == NULL || !gpu_graph_need_marks(*graph, &stream->stream))
 		return GPU_NO_MEMORY;
 	gpu_edges_add(stream, &(*graph)->list, pairs, n);
 	status = gpu_scanner_update_graph(engine, stream, *graph, &more);
@@ -635,27 +683,91 @@ gpu_scanner_add_sent(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph,
 	return status;
 }
 
-/* All edges have come: makes a graph of them, and of what its owner has sent. */
+/*
+ * All edges have come: makes a graph of them, and of what its owner has sent.  *differ: in how many it and
+ * its base differ.
+ */
 static inline uint32_t
-gpu_scanner_end_on_base(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph, GpuRequest *r)
+gpu_scanner_make_anew(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph, int64_t *differ)
 {
 	const int64_t listed = (*graph)->list.n;
 	const int64_t sent = (*graph)->nsent;
 	GpuGraphArray<uint64_t> pairs;
-	uint32_t status;
+	uint32_t status = gpu_scanner_update_graph(engine, stream, *graph, differ);
 
-	if ((*graph)->both != r->each)
-		return GPU_WITHDRAWN;
-	r->taken = (*graph)->all;
-	status = gpu_scanner_update_graph(engine, stream, *graph, &r->counted);
 	if (status != GPU_OK || sent == 0)
 		return status;
 	(*graph)->nsent = 0;
 	std::swap(pairs, (*graph)->pairs);
-	status = gpu_scanner_add_sent(engine, stream, graph, pairs.at() + 2 * listed, sent, &r->counted);
+	status = gpu_scanner_add_sent(engine, stream, graph, pairs.at() + 2 * listed, sent, differ);
 	(void) gpu_finish(&stream->stream);
 	gpu_span_give(&engine->pool, &pairs.span);
 	return status;
+}
+
+/* The same of a graph that lies over its base (K9). */
+static inline uint32_t
+gpu_scanner_unlay(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph)
+{
+	int64_t differ = 0;
+	uint32_t status;
+
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+
+		gpu_graph_lend(*graph, (*graph)->base);
+	}
+	status = gpu_graph_unlay(*graph, &stream->stream);
+	return status == GPU_OK ? gpu_scanner_make_anew(engine, stream, graph, &differ) : status;
+}
+
+/*
+ * Makes a graph that has lain over its base, and has no owner any more, a base in its place: of what the scan
+ * has found alone (K7).
+ */
+static inline void
+gpu_engine_renew(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph)
+{
+	graph->nsent = 0;
+	if (gpu_scanner_unlay(engine, stream, &graph) == GPU_OK && graph->base == NULL)
+		gpu_engine_keep(engine, graph, stream);
+	else
+		gpu_engine_close_graph(engine, graph);
+}
+
+/* All edges have come that may differ from the base's, and those that were sent (K8). */
+static inline uint32_t
+gpu_scanner_lay_over(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, int64_t *differ)
+{
+	const bool same = graph->list.n == 0 && graph->list.changes.ngone == 0;
+	const uint32_t status = gpu_graph_lay_over(graph, stream, differ);
+
+	if (status != GPU_OK)
+		return status;
+	graph->over.is = *differ > 0;
+	if (!graph->over.is)
+		gpu_engine_borrow(engine, graph);
+	else if (same)
+		gpu_engine_move_origin(engine, graph);
+	return status;
+}
+
+/* All edges have come. */
+static inline uint32_t
+gpu_scanner_end_on_base(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph, GpuRequest *r)
+{
+	GpuGraph *made = *graph;
+
+	if (made->both != r->each)
+		return GPU_WITHDRAWN;
+	r->taken = made->list.changes.done;
+	if (!made->list.changes.done)
+		return gpu_scanner_make_anew(engine, stream, graph, &r->counted);
+	if (!made->list.full && made->list.n + made->nsent <= GPU_GRAPH_OVERLAY_MOST)
+		return gpu_scanner_lay_over(engine, stream, made, &r->counted);
+	const uint32_t status = gpu_graph_mark_left(made, &stream->stream);
+
+	return status == GPU_OK ? gpu_scanner_make_anew(engine, stream, graph, &r->counted) : status;
 }
 
 /* A step on a graph whose edges are not all there yet; or, with them, the first. */
@@ -675,10 +787,24 @@ gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 	return status;
 }
 
+/* Does a step take a graph that has all edges in arrays of its own? */
+static inline bool
+gpu_step_needs_arrays(uint32_t step)
+{
+	return step == GPU_GRAPH_CONNECT || step == GPU_GRAPH_MEASURE || step == GPU_GRAPH_TRIANGLES;
+}
+
 /* A step on a graph that has all edges. */
 static inline uint32_t
 gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 {
+	if (graph->over.is && gpu_step_needs_arrays(r->form))
+	{
+		const uint32_t status = gpu_scanner_unlay(engine, stream, &graph);
+
+		if (status != GPU_OK)
+			return status;
+	}
 	switch (r->form)
 	{
 		case GPU_GRAPH_END:
@@ -699,6 +825,7 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 		case GPU_GRAPH_PATH:
 			return gpu_scanner_tell_path(engine, stream, graph, r);
 		case GPU_GRAPH_CONNECT:
+			r->found = graph->n;
 			return gpu_graph_connect(graph, &stream->stream);
 		case GPU_GRAPH_CONNECTED:
 			return gpu_scanner_tell_connected(engine, stream, graph, r);
@@ -713,9 +840,9 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 	}
 }
 
-/* Does a step; its status. */
+/* Does a step; its status.  *left: as gpu_engine_drop_graph. */
 static inline uint32_t
-gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r)
+gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r, GpuGraph **left)
 {
 	GpuGraph *graph;
 
@@ -726,7 +853,7 @@ gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r)
 									   : (uint32_t) GPU_NO_REQUEST;
 	if (r->form == GPU_GRAPH_DROP)
 	{
-		gpu_engine_drop_graph(engine, r->owner, r->each, stream);
+		gpu_engine_drop_graph(engine, r->owner, r->each, stream, left);
 		return GPU_OK;
 	}
 	graph = gpu_engine_graph(engine, r->owner);
@@ -743,13 +870,14 @@ gpu_scanner_do_graph(GpuEngine *engine, GpuScanStream *stream, GpuRequest *reque
 	GpuStream *s = &stream->stream;
 	void *temp = s->temp;
 	const size_t temp_bytes = s->temp_bytes;
+	GpuGraph *left = NULL;
 	uint32_t status;
 
 	s->launches = 0;
 	s->bus_bytes = 0;
 	request->batch = 1;
 	gpu_event_record(s, &stream->started);
-	status = gpu_scanner_step(engine, stream, request);
+	status = gpu_scanner_step(engine, stream, request, &left);
 	gpu_event_record(s, &stream->stopped);
 	gpu_finish(s);
 	s->temp = temp;
@@ -758,52 +886,142 @@ gpu_scanner_do_graph(GpuEngine *engine, GpuScanStream *stream, GpuRequest *reque
 	request->launches = s->launches;
 	request->bus_bytes = s->bus_bytes;
 	gpu_engine_answer(engine, s, request, status);
+	if (left == NULL)
+		return;
+	gpu_engine_renew(engine, stream, left);
+	(void) gpu_finish(s);
+	gpu_engine_note_status(engine, s);
+	s->temp = temp;
+	s->temp_bytes = temp_bytes;
 }
 
-/* Is what a graph's edges are of the version of a structure, with vertices in the same columns? */
+/* How many changes of a tree a view has at least that is taken now. */
+static inline uint64_t
+gpu_engine_noted(GpuEngine *engine, uint32_t number)
+{
+	GpuChangeLog *log = engine->log[number].load(std::memory_order_acquire);
+
+	return log != NULL ? gpu_log_begin(log) : GPU_LOG_NONE;
+}
+
+/* Are a graph's edges those of a former scan of a structure alone, with vertices in the same columns? */
 static inline bool
 gpu_graph_is_of(const GpuGraph *graph, const GpuStructure *tree, const GpudsView *view, const GpuEdges *edges)
 {
 	const GpuGraphOrigin *origin = &graph->origin;
 
-	return origin->structure == tree && origin->serial == view->serial &&
+	return origin->nhidden >= 0 && origin->structure == tree && origin->serial <= view->serial &&
 		   memcmp(origin->vertex, edges->vertex, sizeof(origin->vertex)) == 0;
 }
 
-/* Makes a graph's list ready to say which entries of a scan are hidden. */
-static inline void
-gpu_graph_begin_scan(GpuGraph *graph, const GpuScanStream *stream, const GpuStructure *tree,
-					 const GpudsView *view, const GpuEdges *edges)
+/*
+ * Makes ready to learn in which edges a graph and its base differ, by what has changed since the base's scan
+ * (K8); false: that is not to be had.
+ */
+static inline bool
+gpu_graph_have_changes(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, const GpuStructure *tree,
+					   const GpudsView *view, const GpuRequest *request)
 {
+	const GpuEdges *edges = (const GpuEdges *) ((unsigned char *) engine->options.staging + request->edges);
 	const GpuGraph *base = graph->base;
-	const int64_t room = std::min((int64_t) (stream->piece_bytes / sizeof(uint64_t)),
-								  (int64_t) GPU_GRAPH_HIDDEN);
-	GpuHidden *hidden = &graph->list.hidden;
+	GpuStream *s = &stream->stream;
+	int64_t since;
 
-	if (graph->hidden.at() == NULL)
-		(void) gpu_graph_take(graph, &graph->hidden, room);
-	*hidden = { graph->hidden.at(), room, -1, NULL, -1, false };
-	if (base != NULL && hidden->tids != NULL && gpu_graph_is_of(base, tree, view, edges))
-	{
-		hidden->kept = base->hidden.at();
-		hidden->nkept = base->origin.nhidden;
-	}
+	if (base == NULL || graph->scans > 0 || graph->all || !gpu_edges_of_intervals(request) ||
+		!gpu_graph_is_of(base, tree, view, edges))
+		return false;
+	since = gpu_engine_changes_since(engine, request->tree, base);
+	if (since < 0 || !gpu_graph_begin_changes(graph, s, base->origin.nhidden + since))
+		return false;
+	/* There may be more by now, but the view has been taken: it has none of them. */
+	if (!gpu_log_copy(engine->log[request->tree], s, base->origin.noted,
+					  graph->candidates.at() + base->origin.nhidden, since))
+		return false;
+	gpu_copy(s, graph->candidates.at(), base->hidden.at(),
+			 (size_t) base->origin.nhidden * sizeof(GpudsEntry));
+	return true;
 }
 
 /* A scan has been answered: notes what it was of.  complete: what it found has been handed back. */
 static inline void
-gpu_graph_end_scan(GpuGraph *graph, const GpuStructure *tree, const GpudsView *view, const GpuEdges *edges,
-				   bool complete)
+gpu_graph_end_scan(GpuGraph *graph, uint64_t noted, const GpuStructure *tree, const GpudsView *view,
+				   const GpuEdges *edges, bool complete)
 {
-	const GpuHidden *hidden = &graph->list.hidden;
 	GpuGraphOrigin *origin = &graph->origin;
 
-	graph->scans += !hidden->same;
-	graph->all |= hidden->same && complete;
+	graph->scans++;
 	origin->structure = tree;
 	origin->serial = view->serial;
+	origin->noted = noted;
 	memcpy(origin->vertex, edges->vertex, sizeof(origin->vertex));
-	origin->nhidden = !graph->all && graph->scans == 1 && complete ? hidden->n : -1;
+	origin->nhidden = graph->scans == 1 && complete ? graph->list.hidden.n : -1;
+}
+
+/* Keeps the entries that a scan has hidden, which are behind others. */
+static inline void
+gpu_graph_keep_hidden(GpuGraph *graph, GpuStream *s)
+{
+	const GpuHidden *hidden = &graph->list.hidden;
+
+	if (hidden->n > 0 && gpu_graph_take(graph, &graph->hidden, hidden->n))
+		gpu_copy(s, graph->hidden.at(), hidden->entries, (size_t) hidden->n * sizeof(GpudsEntry));
+	else if (hidden->n > 0)
+		graph->origin.nhidden = -1;
+}
+
+/*
+ * Does a scan that says how its edges differ from those of the base, if they can be had; *done: it has.  Its
+ * status, if so.
+ */
+static inline uint32_t
+gpu_scanner_scan_changes(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, const GpuStructure *tree,
+						 const GpudsView *view, GpuRequest *request, bool *done)
+{
+	unsigned char *staging = (unsigned char *) engine->options.staging;
+	const GpuEdges *edges = (const GpuEdges *) (staging + request->edges);
+	uint32_t status = GPU_OK;
+
+	*done = gpu_graph_have_changes(engine, stream, graph, tree, view, request);
+	if (*done)
+	{
+		status = tree->scan(stream, view, staging, engine->device_staging, request);
+		*done = status != GPU_OK || graph->list.changes.done;
+	}
+	if (*done && status == GPU_OK && request->found <= request->cap)
+	{
+		gpu_graph_end_scan(graph, stream->noted, tree, view, edges, true);
+		gpu_graph_keep_hidden(graph, &stream->stream);
+		return status;
+	}
+	(void) gpu_finish(&stream->stream);
+	gpu_graph_end_changes(graph);
+	/* as a scan from the first interval on that has not begun */
+	if (!*done)
+	{
+		request->next = 0;
+		request->inside = false;
+	}
+	return status;
+}
+
+/* Does a scan all of whose edges are looked for in the base, or listed. */
+static inline uint32_t
+gpu_scanner_scan_all_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
+						   const GpuStructure *tree, const GpudsView *view, GpuRequest *request)
+{
+	unsigned char *staging = (unsigned char *) engine->options.staging;
+	const GpuEdges *edges = (const GpuEdges *) (staging + request->edges);
+	uint32_t status;
+
+	if (graph->base != NULL && !gpu_graph_need_marks(graph, &stream->stream))
+		return GPU_NO_MEMORY;
+	if (graph->hidden.at() == NULL)
+		(void) gpu_graph_take(graph, &graph->hidden, GPU_GRAPH_HIDDEN);
+	graph->list.hidden = { graph->hidden.at(), graph->hidden.at() != NULL ? GPU_GRAPH_HIDDEN : 0, -1 };
+	status = tree->scan(stream, view, staging, engine->device_staging, request);
+	if (status == GPU_OK)
+		gpu_graph_end_scan(graph, stream->noted, tree, view, edges, request->found <= request->cap);
+	return status;
 }
 
 /* Does a scan whose entries become edges of the graph that its request names; its status. */
@@ -811,20 +1029,18 @@ static inline uint32_t
 gpu_scanner_scan_edges(GpuEngine *engine, GpuScanStream *stream, const GpuStructure *tree,
 					   const GpudsView *view, GpuRequest *request)
 {
-	unsigned char *staging = (unsigned char *) engine->options.staging;
-	const GpuEdges *edges = (const GpuEdges *) (staging + request->edges);
 	GpuGraph *graph = gpu_engine_graph(engine, request->owner);
 	uint32_t status;
+	bool done;
 
-	if (graph == NULL || graph->ended || graph->nsent > 0)
+	if (graph == NULL || graph->ended || graph->nsent > 0 || graph->list.changes.done)
 		return GPU_WITHDRAWN;
 	graph->tree = request->tree;
-	gpu_graph_begin_scan(graph, stream, tree, view, edges);
 	stream->edges = &graph->list;
-	status = tree->scan(stream, view, staging, engine->device_staging, request);
+	status = gpu_scanner_scan_changes(engine, stream, graph, tree, view, request, &done);
+	if (!done)
+		status = gpu_scanner_scan_all_edges(engine, stream, graph, tree, view, request);
 	stream->edges = NULL;
-	if (status == GPU_OK)
-		gpu_graph_end_scan(graph, tree, view, edges, request->found <= request->cap);
 	return status;
 }
 

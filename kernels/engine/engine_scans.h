@@ -82,6 +82,9 @@ gpu_scanner_do_scan(GpuEngine *engine, int number, GpuRequest *request)
 	GpudsView view;
 
 	request->batch = 1;
+	/* before the view is taken: engine_change_log.h says why */
+	if (request->form == GPU_EDGES)
+		stream->noted = gpu_engine_noted(engine, request->tree);
 	tree = gpu_engine_pin_view(engine, pin, request, &view);
 	if (tree != NULL)
 		status = gpu_scanner_scan(engine, number, tree, &view, request);

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "kernels/core/pins.h"
+#include "kernels/engine/engine_change_log.h"
 #include "kernels/engine/request_queue.h"
 #include "kernels/engine/persistent.h"
 #include "kernels/graph/gpu_graph_components.h"
@@ -53,6 +54,7 @@ struct GpuEngine
 	std::atomic<GpuStructure *> tree[GPU_MAX_TREES] = {}; /* NULL: nothing was ever loaded */
 	/* the changer's: lists of objects, one for each structure that the tree has been of */
 	GpuStructure *made[GPU_MAX_TREES] = {};
+	std::atomic<GpuChangeLog *> log[GPU_MAX_TREES] = {};     /* of trees that have been loaded */
 	std::atomic<GpuSideCopy *> side[GPU_MAX_TREES] = {};     /* copies of trees' side values */
 	std::atomic<GpuSideCopy *> side_used[GPU_SCANNERS] = {}; /* that scanners read (engine_sides.h) */
 	std::mutex graphs_mutex;

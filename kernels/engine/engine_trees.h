@@ -159,10 +159,33 @@ gpu_engine_drop_tree(GpuEngine *engine, uint32_t number)
 	return gpu_engine_drop_side(engine, number);
 }
 
-/* Deletes the trees of an engine that nobody uses any more. */
+/*
+ * A tree has given way to another one, which may be loaded: its log begins anew.  Without memory it has none,
+ * and its graphs are always compared.
+ */
+static inline void
+gpu_engine_begin_log(GpuEngine *engine, uint32_t number, bool dropped)
+{
+	GpuChangeLog *log = engine->log[number].load(std::memory_order_acquire);
+
+	if (log != NULL)
+		gpu_log_forget(log, dropped);
+	else if (!dropped)
+		engine->log[number].store(new (std::nothrow) GpuChangeLog(), std::memory_order_release);
+}
+
+/* Deletes the trees of an engine that nobody uses any more, and their logs. */
 static inline void
 gpu_engine_delete_trees(GpuEngine *engine)
 {
+	for (const auto &place : engine->log)
+	{
+		GpuChangeLog *log = place.load();
+
+		if (log != NULL)
+			gpu_log_forget(log, true);
+		delete log;
+	}
 	for (GpuStructure *tree : engine->made)
 	{
 		while (tree != NULL)

@@ -55,7 +55,7 @@ struct GpuGraphWalk
 	uint32_t depths = 0;
 };
 
-/* Entries whose TIDs are kept of those that were no edges, at most. */
+/* Entries that are kept of those that were no edges, at most. */
 #define GPU_GRAPH_HIDDEN (256 * 1024)
 
 /* The scan that edges are of (K6). */
@@ -63,8 +63,24 @@ struct GpuGraphOrigin
 {
 	const void *structure = NULL; /* the tree's object */
 	uint64_t serial = 0;          /* of the view */
+	uint64_t noted = 0;           /* changes that the view has for sure (engine_change_log.h) */
 	AggColumn vertex[2] = {};
 	int64_t nhidden = -1; /* entries that were no edges; -1: some of the edges are not the scan's */
+};
+
+/* How a graph differs from its base, whose arrays it has (gpu_graph_overlay.h). */
+struct GpuGraphOverlay
+{
+	bool is = false;               /* there is one */
+	GpuGraphArray<uint64_t> codes; /* of vertices that the base has not; their numbers follow the base's */
+	int64_t n = 0;                 /* of these vertices */
+	GpuGraphArray<uint64_t> edges; /* that the base has not, in no order */
+	int64_t m = 0;                 /* of these edges */
+	GpuGraphArray<uint32_t>
+		gone; /* a bit for each of the base's edges, in rows: the graph has not this one */
+	GpuGraphArray<uint32_t> back_gone; /* the same of those that lead back; no array: not made yet */
+	GpuGraphArray<uint32_t> places;    /* of the edges that are gone, of equal ones the first */
+	int64_t ngone = 0;
 };
 
 struct GpuGraph
@@ -83,11 +99,13 @@ struct GpuGraph
 	int64_t scans = 0; /* that have looked for edges, or listed them */
 	bool all = false;  /* it has all edges of the base, marked or not */
 	GpuGraphOrigin origin;
-	GpuGraphArray<uint64_t> hidden; /* TIDs of the entries of the origin that were no edges, ascending */
-	GpuGraphArray<uint64_t> codes;  /* of the vertices */
-	int64_t n = 0;                  /* vertices */
+	GpuGraphArray<GpudsEntry> hidden;     /* entries of the origin that were no edges */
+	GpuGraphArray<GpudsEntry> candidates; /* of the edges in which it may differ from its base */
+	GpuGraphOverlay over;
+	GpuGraphArray<uint64_t> codes; /* of the vertices, but for those of the overlay */
+	int64_t n = 0;                 /* vertices */
 	GpuGraphArray<uint64_t> edges;
-	int64_t m = 0; /* edges */
+	int64_t m = 0; /* edges, but for those of the overlay */
 	GpuGraphRows rows;
 	GpuGraphRows back; /* edges turned around, for graphs whose edges do not lead both ways */
 	GpuGraphWalk walk;
@@ -107,6 +125,44 @@ struct GpuGraph
 	bool connected = false;
 	bool has_lists = false;
 };
+
+/* The codes of a graph's vertices, for the device. */
+struct GpuGraphCodes
+{
+	const uint64_t *codes; /* ascending */
+	int64_t n;
+	const uint64_t *more; /* of the overlay; ascending */
+	int64_t nmore;
+
+	GPU_FN uint64_t of(int64_t v) const
+	{
+		return v < n ? codes[v] : more[v - n];
+	}
+
+	/* The number of the vertex of a code; -1: there is none. */
+	GPU_FN int64_t find(uint64_t code) const
+	{
+		int64_t v = gpu_graph_find(codes, n, code);
+
+		if (v < n && codes[v] == code)
+			return v;
+		v = gpu_graph_find(more, nmore, code);
+		return v < nmore && more[v] == code ? n + v : -1;
+	}
+};
+
+/* Vertices that are not the overlay's. */
+static inline int64_t
+gpu_graph_base_n(const GpuGraph *graph)
+{
+	return graph->n - graph->over.n;
+}
+
+static inline GpuGraphCodes
+gpu_graph_codes(const GpuGraph *graph)
+{
+	return { graph->codes.at(), gpu_graph_base_n(graph), graph->over.codes.at(), graph->over.n };
+}
 
 /* Takes memory for n items, in place of what the array has; false: there is none. */
 template <typename T>
@@ -224,6 +280,20 @@ gpu_graph_bytes(const GpuGraph *graph)
 		   gpu_span_bytes(&graph->hidden.span);
 }
 
+/* Forgets how a graph differs from its base. */
+static inline void
+gpu_graph_end_overlay(GpuGraph *graph)
+{
+	GpuGraphOverlay *over = &graph->over;
+
+	gpu_graph_give(graph, &over->codes);
+	gpu_graph_give(graph, &over->edges);
+	gpu_graph_give(graph, &over->gone);
+	gpu_graph_give(graph, &over->back_gone);
+	gpu_graph_give(graph, &over->places);
+	*over = GpuGraphOverlay();
+}
+
 /* Gives all memory of a graph back, which nothing on the device uses any more. */
 static inline void
 gpu_graph_close(GpuGraph *graph)
@@ -231,6 +301,8 @@ gpu_graph_close(GpuGraph *graph)
 	gpu_graph_give(graph, &graph->pairs);
 	gpu_graph_give(graph, &graph->marks);
 	gpu_graph_give(graph, &graph->hidden);
+	gpu_graph_give(graph, &graph->candidates);
+	gpu_graph_end_overlay(graph);
 	gpu_graph_give(graph, &graph->codes);
 	gpu_graph_give(graph, &graph->edges);
 	gpu_graph_give(graph, &graph->rows.offsets);

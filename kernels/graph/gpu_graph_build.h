@@ -242,14 +242,16 @@ gpu_graph_end(GpuGraph *graph, GpuScanStream *stream, bool both)
 	return status;
 }
 
-/* Puts n vertices' edges, which are sorted, in rows. */
+/* Puts the vertices' edges, which are sorted, in rows; the overlay's have none. */
 static inline uint32_t
 gpu_graph_fill_rows(GpuGraph *graph, GpuStream *s, const uint64_t *edges, int64_t m, GpuGraphRows *rows)
 {
-	if (!gpu_graph_take(graph, &rows->offsets, graph->n + 1) || !gpu_graph_take(graph, &rows->members, m))
+	const int64_t n = gpu_graph_base_n(graph);
+
+	if (!gpu_graph_take(graph, &rows->offsets, n + 1) || !gpu_graph_take(graph, &rows->members, m))
 		return GPU_NO_MEMORY;
 	rows->n = m;
-	gpu_launch(s, graph->n + 1, GpuGraphOffsets{ edges, m, rows->offsets.at() });
+	gpu_launch(s, n + 1, GpuGraphOffsets{ edges, m, rows->offsets.at() });
 	gpu_launch(s, m, GpuGraphMembers{ edges, rows->members.at() });
 	return GPU_OK;
 }

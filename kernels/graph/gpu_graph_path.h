@@ -18,6 +18,7 @@
 #ifndef GPU_GRAPH_PATH_H
 #define GPU_GRAPH_PATH_H
 
+#include "kernels/graph/gpu_graph_overlay.h"
 #include "kernels/graph/gpu_graph_walk.h"
 
 /* A walk that is to meet another one, for the device. */
@@ -47,7 +48,7 @@ struct GpuGraphPath
 {
 	GpuGraphWalkView walk;
 	GpuGraphWalkView back;
-	const uint64_t *codes;
+	GpuGraphCodes codes;
 	uint32_t met;
 	uint64_t *out;
 
@@ -58,7 +59,7 @@ struct GpuGraphPath
 
 		if (i == 0)
 		{
-			for (out[at] = codes[v]; at > 0; out[at] = codes[v])
+			for (out[at] = codes.of(v); at > 0; out[at] = codes.of(v))
 			{
 				v = walk.parent[v];
 				at--;
@@ -69,7 +70,7 @@ struct GpuGraphPath
 			for (uint32_t left = back.depth[met]; left > 0; left--)
 			{
 				v = back.parent[v];
-				out[++at] = codes[v];
+				out[++at] = codes.of(v);
 			}
 		}
 	}
@@ -79,18 +80,17 @@ struct GpuGraphPath
 struct GpuGraphPathWords
 {
 	GpuGraphWalkView walk;
-	const uint64_t *codes; /* of the graph's vertices */
-	int64_t n;
+	GpuGraphCodes codes;
 	const uint64_t *named;
 	int64_t nnamed;
 	uint64_t *words; /* 0 behind the last one */
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		const int64_t v = i < nnamed ? gpu_graph_find(codes, n, named[i]) : n;
+		const int64_t v = i < nnamed ? codes.find(named[i]) : -1;
 
 		words[i] = i < nnamed;
-		if (v < n && codes[v] == named[i] && walk.depth[v] != GPU_NO_VERTEX)
+		if (v >= 0 && walk.depth[v] != GPU_NO_VERTEX)
 			words[i] += (uint64_t) walk.depth[v] + 1;
 	}
 };
@@ -99,8 +99,7 @@ struct GpuGraphPathWords
 struct GpuGraphPaths
 {
 	GpuGraphWalkView walk;
-	const uint64_t *codes;
-	int64_t n;
+	GpuGraphCodes codes;
 	const uint64_t *named;
 	const uint64_t *places;
 	uint64_t room;
@@ -117,21 +116,23 @@ struct GpuGraphPaths
 		out[places[i]] = length;
 		if (length == 0)
 			return;
-		uint32_t v = (uint32_t) gpu_graph_find(codes, n, named[i]);
+		uint32_t v = (uint32_t) codes.find(named[i]);
 
 		for (uint64_t left = length; left > 0; left--)
 		{
-			out[places[i] + left] = codes[v];
+			out[places[i] + left] = codes.of(v);
 			v = walk.parent[v];
 		}
 	}
 };
 
-/* The edges by which the second walk goes; NULL: it stays where it is. */
-static inline const GpuGraphRows *
-gpu_graph_back_rows(const GpuGraph *graph)
+/* Does the second walk go anywhere? */
+static inline bool
+gpu_graph_goes_back(const GpuGraph *graph)
 {
-	return graph->both ? &graph->rows : graph->has_back ? &graph->back : NULL;
+	const GpuGraphOverlay *over = &graph->over;
+
+	return graph->both || (graph->has_back && (over->ngone == 0 || over->back_gone.at() != NULL));
 }
 
 /* Begins a walk from n vertices, by their codes in device memory, in place of all others. */
@@ -155,7 +156,7 @@ gpu_graph_seek_begin(GpuGraph *graph, GpuScanStream *stream, const uint64_t *nam
 	uint32_t status = gpu_graph_start(graph, stream, named, 1);
 
 	if (status == GPU_OK)
-		status = gpu_graph_need_back(graph, stream);
+		status = gpu_graph_need_back_over(graph, stream);
 	if (status == GPU_OK || status == GPU_NO_MEMORY)
 		status = gpu_graph_begin_walk(graph, &stream->stream, &graph->back_walk);
 	if (status == GPU_OK)
@@ -175,19 +176,21 @@ gpu_graph_seeks(const GpuGraph *graph)
 static inline int64_t
 gpu_graph_seek_depth(GpuGraph *graph, GpuScanStream *stream)
 {
-	const GpuGraphRows *back = gpu_graph_back_rows(graph);
-	const int64_t ahead = gpu_graph_sum_degrees(stream, &graph->rows, &graph->walk);
-	const int64_t behind = back != NULL ? gpu_graph_sum_degrees(stream, back, &graph->back_walk) : INT64_MAX;
+	const GpuGraphEdgesView edges = gpu_graph_edges_view(graph, false);
+	const GpuGraphEdgesView back = gpu_graph_edges_view(graph, !graph->both);
+	const int64_t ahead = gpu_graph_sum_degrees(stream, edges, &graph->walk);
+	const int64_t behind = gpu_graph_goes_back(graph) ? gpu_graph_sum_degrees(stream, back, &graph->back_walk)
+													  : INT64_MAX;
 	GpuGraphWalk *walk = ahead <= behind ? &graph->walk : &graph->back_walk;
 	GpuGraphWalk *other = ahead <= behind ? &graph->back_walk : &graph->walk;
 	uint64_t word = (uint64_t) walk->n | (uint64_t) GPU_NO_VERTEX << 32;
 	uint32_t *count = gpu_graph_set_count(stream, (int64_t) word);
 
-	graph->met = gpu_graph_follow(stream, ahead <= behind ? &graph->rows : back, walk,
+	graph->met = gpu_graph_follow(stream, ahead <= behind ? edges : back, walk,
 								  GpuGraphSeekView{ gpu_graph_walk_view(walk, count), other->depth.at(),
 													count + 1 },
 								  (uint64_t *) count);
-	return ahead <= behind ? ahead : behind;
+	return (ahead <= behind ? ahead : behind) + edges.nmore;
 }
 
 /* Goes on with the search for so many depths at most, of both ends together. */
@@ -222,7 +225,7 @@ gpu_graph_path(const GpuGraph *graph, GpuStream *s, uint64_t *out)
 {
 	gpu_launch(s, 2,
 			   GpuGraphPath{ gpu_graph_walk_view(&graph->walk, NULL),
-							 gpu_graph_walk_view(&graph->back_walk, NULL), graph->codes.at(), graph->met,
+							 gpu_graph_walk_view(&graph->back_walk, NULL), gpu_graph_codes(graph), graph->met,
 							 out });
 }
 
@@ -237,13 +240,13 @@ gpu_graph_paths(const GpuGraph *graph, GpuScanStream *stream, const uint64_t *na
 {
 	GpuStream *s = &stream->stream;
 	const GpuGraphWalkView walk = gpu_graph_walk_view(&graph->walk, NULL);
+	const GpuGraphCodes codes = gpu_graph_codes(graph);
 	uint32_t *said = gpu_graph_set_count(stream, 0);
 	int64_t fit;
 
-	gpu_launch(s, n + 1, GpuGraphPathWords{ walk, graph->codes.at(), graph->n, named, n, sums });
+	gpu_launch(s, n + 1, GpuGraphPathWords{ walk, codes, named, n, sums });
 	gpu_exclusive_sum(s, sums, sums, n + 1);
-	gpu_launch(s, n,
-			   GpuGraphPaths{ walk, graph->codes.at(), graph->n, named, sums, (uint64_t) room, out, said });
+	gpu_launch(s, n, GpuGraphPaths{ walk, codes, named, sums, (uint64_t) room, out, said });
 	fit = (int64_t) gpu_graph_read(stream, (uint64_t *) said);
 	*words = (int64_t) gpu_graph_read(stream, &sums[fit]);
 	return fit;

@@ -129,10 +129,9 @@ struct GpuGraphAdded
 
 /*
  * Begins a graph whose edges are looked for in a base, which has rows, and stays; NULL: there is no memory.
- * Waits.
  */
 static inline GpuGraph *
-gpu_graph_open_on(GpuPool *pool, uint64_t owner, GpuGraph *base, GpuStream *s)
+gpu_graph_open_on(GpuPool *pool, uint64_t owner, GpuGraph *base)
 {
 	GpuGraph *graph = gpu_graph_open(pool, owner,
 									 std::max(base->m / GPU_GRAPH_UPDATE_PART, GPU_GRAPH_UPDATE_LEAST));
@@ -141,21 +140,29 @@ gpu_graph_open_on(GpuPool *pool, uint64_t owner, GpuGraph *base, GpuStream *s)
 		return NULL;
 	graph->base = base;
 	graph->both = base->both;
-	if (!gpu_graph_take(graph, &graph->marks, base->m + 1))
-	{
-		gpu_graph_close(graph);
-		return NULL;
-	}
-	gpu_fill(s, graph->marks.at(), 0, (size_t) (base->m + 1) * sizeof(uint32_t));
-	(void) gpu_finish(s);
-	graph->list.known = { base->codes.at(),        base->n,           base->rows.offsets.at(),
-						  base->rows.members.at(), graph->marks.at(), base->both };
+	graph->list.known = { base->codes.at(),        base->n, base->rows.offsets.at(),
+						  base->rows.members.at(), NULL,    base->both };
 	return graph;
 }
 
-/* Has the base's arrays, which are not the graph's own. */
+/* Makes ready to mark the base's edges that come, if that has not been done; false: there is no memory. */
+static inline bool
+gpu_graph_need_marks(GpuGraph *graph, GpuStream *s)
+{
+	const int64_t n = graph->base->m + 1;
+
+	if (graph->marks.at() != NULL)
+		return true;
+	if (!gpu_graph_take(graph, &graph->marks, n))
+		return false;
+	gpu_fill(s, graph->marks.at(), 0, (size_t) n * sizeof(uint32_t));
+	graph->list.known.marks = graph->marks.at();
+	return true;
+}
+
+/* Has the base's edges, in arrays that are not the graph's own. */
 static inline void
-gpu_graph_borrow(GpuGraph *graph)
+gpu_graph_borrow_edges(GpuGraph *graph)
 {
 	const GpuGraph *base = graph->base;
 
@@ -168,6 +175,16 @@ gpu_graph_borrow(GpuGraph *graph)
 	graph->has_back = base->has_back;
 	if (base->has_back)
 		graph->back = base->back;
+	graph->ended = true;
+}
+
+/* Has what the base has, which has the same edges. */
+static inline void
+gpu_graph_borrow(GpuGraph *graph)
+{
+	const GpuGraph *base = graph->base;
+
+	gpu_graph_borrow_edges(graph);
 	graph->connected = base->connected;
 	if (base->connected)
 		graph->roots = base->roots;
@@ -177,7 +194,6 @@ gpu_graph_borrow(GpuGraph *graph)
 		graph->lists = base->lists;
 		graph->sources = base->sources;
 	}
-	graph->ended = true;
 }
 
 /* Lets the base have what the graph has made of its arrays, which it has borrowed. */
@@ -189,6 +205,8 @@ gpu_graph_lend(const GpuGraph *graph, GpuGraph *base)
 		base->back = graph->back;
 		base->has_back = true;
 	}
+	if (graph->over.is)
+		return;
 	if (graph->connected && !base->connected)
 	{
 		base->roots = graph->roots;
@@ -368,8 +386,8 @@ gpu_graph_update(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
 	GpuGraphMerge merge = {};
 	uint32_t status = GPU_NO_MEMORY;
 
-	if (graph->marks.at() == NULL)
-		return GPU_WITHDRAWN;
+	if (!gpu_graph_need_marks(graph, s))
+		return GPU_NO_MEMORY;
 	if (graph->list.full || base->m + 2 * listed >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
 	if (!gpu_graph_use_temp(graph, s, base->m + 1))

@@ -7,6 +7,9 @@
  * exclusive sums of their degrees say which edges each thread has: the work is spread over edges, whatever
  * the degrees are.
  *
+ * Edges of an overlay are in no rows: all of them are looked at in each depth, by threads of their own.
+ * Those are followed whose source has the depth that the walk goes on from.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPU_GRAPH_WALK_H
@@ -19,6 +22,9 @@
 
 /* A request goes no further once it has followed so many edges. */
 #define GPU_GRAPH_WALK_EDGES (INT64_C(1) << 28)
+
+/* The depth of vertices from which nothing is to be followed. */
+#define GPU_GRAPH_BEFORE (GPU_NO_VERTEX - 1)
 
 /* A walk's arrays, for the device. */
 struct GpuGraphWalkView
@@ -53,47 +59,78 @@ struct GpuGraphWalkView
 struct GpuGraphReach
 {
 	GpuGraphWalkView walk;
-	const uint64_t *codes; /* of the graph's vertices */
-	int64_t n;
+	GpuGraphCodes codes;
 	const uint64_t *named;
 	bool queued;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		int64_t v = gpu_graph_find(codes, n, named[i]);
+		const int64_t v = codes.find(named[i]);
 
-		if (v < n && codes[v] == named[i])
-			walk.reach((uint32_t) v, (uint32_t) v, 0, queued);
+		if (v >= 0)
+			walk.reach((uint32_t) v, (uint32_t) v, queued ? 0 : GPU_GRAPH_BEFORE, queued);
+	}
+};
+
+/* A graph's edges as a walk follows them, for the device. */
+struct GpuGraphEdgesView
+{
+	const uint64_t *offsets;
+	const uint32_t *members;
+	int64_t n;            /* vertices that have rows */
+	const uint32_t *gone; /* bits of members that are not there; NULL: all are */
+	const uint64_t *more; /* edges that are in no rows */
+	int64_t nmore;
+	bool back; /* they are followed from target to source */
+
+	GPU_FN uint64_t degree(uint32_t vertex) const
+	{
+		return vertex < n ? offsets[vertex + 1] - offsets[vertex] : 0;
+	}
+
+	GPU_FN bool has(uint64_t at) const
+	{
+		return gone == NULL || (gone[at / 32] >> at % 32 & 1) == 0;
 	}
 };
 
 /* The degrees of some vertices of the queue; 0 behind them. */
 struct GpuGraphDegrees
 {
-	const uint64_t *offsets;
+	GpuGraphEdgesView edges;
 	const uint32_t *vertices;
 	uint64_t *degrees;
 	int64_t n;
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		degrees[i] = i < n ? offsets[vertices[i] + 1] - offsets[vertices[i]] : 0;
+		degrees[i] = i < n ? edges.degree(vertices[i]) : 0;
 	}
 };
 
-/* Follows the edges of some vertices of the queue. */
+/* Follows the edges of some vertices of the queue: the first threads those that are in no rows. */
 template <class Walk> struct GpuGraphFollow
 {
 	Walk walk;
-	const uint64_t *offsets;
-	const uint32_t *members;
+	GpuGraphEdgesView edges;
+	const uint32_t *depths; /* of vertices */
 	const uint32_t *vertices;
 	const uint64_t *sums;
 	int64_t n;
 	int64_t total;
 	uint32_t depth; /* that edges lead to */
 
-	GPU_FN void operator()(int64_t i) const
+	GPU_FN void follow_more(uint64_t edge) const
+	{
+		const uint32_t source = (uint32_t) (edges.back ? edge : edge >> 32);
+		const uint32_t target = (uint32_t) (edges.back ? edge >> 32 : edge);
+
+		/* a vertex that is reached now has the next depth */
+		if (!walk.done() && gpu_fresh(&depths[source]) == depth - 1)
+			walk.reach(target, source, depth, true);
+	}
+
+	GPU_FN void follow_rows(int64_t i) const
 	{
 		int64_t o = i * GPU_GRAPH_STRETCH;
 		const int64_t end = o + GPU_GRAPH_STRETCH < total ? o + GPU_GRAPH_STRETCH : total;
@@ -103,11 +140,22 @@ template <class Walk> struct GpuGraphFollow
 			const int64_t at = gpu_scan_find(sums, n, (uint64_t) o);
 			const int64_t stop = (int64_t) sums[at + 1] < end ? (int64_t) sums[at + 1] : end;
 			const uint32_t from = vertices[at];
-			const uint64_t begin = offsets[from] - sums[at];
+			const uint64_t begin = edges.offsets[from] - sums[at];
 
 			for (; o < stop; o++)
-				walk.reach(members[begin + (uint64_t) o], from, depth, true);
+			{
+				if (edges.has(begin + (uint64_t) o))
+					walk.reach(edges.members[begin + (uint64_t) o], from, depth, true);
+			}
 		}
+	}
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		if (i < edges.nmore)
+			follow_more(edges.more[i]);
+		else
+			follow_rows(i - edges.nmore);
 	}
 };
 
@@ -115,7 +163,7 @@ template <class Walk> struct GpuGraphFollow
 struct GpuGraphReached
 {
 	GpuGraphWalkView walk;
-	const uint64_t *codes;
+	GpuGraphCodes codes;
 	const uint32_t *vertices;
 	GpuReached *out;
 
@@ -123,8 +171,8 @@ struct GpuGraphReached
 	{
 		const uint32_t v = vertices[i];
 
-		out[i].vertex = codes[v];
-		out[i].parent = codes[walk.parent[v]];
+		out[i].vertex = codes.of(v);
+		out[i].parent = codes.of(walk.parent[v]);
 		out[i].depth = walk.depth[v];
 	}
 };
@@ -179,15 +227,28 @@ gpu_graph_reach(const GpuGraph *graph, GpuScanStream *stream, GpuGraphWalk *walk
 	uint32_t *count = gpu_graph_set_count(stream, walk->n);
 
 	gpu_launch(&stream->stream, n,
-			   GpuGraphReach{ gpu_graph_walk_view(walk, count), graph->codes.at(), graph->n, named, queued });
+			   GpuGraphReach{ gpu_graph_walk_view(walk, count), gpu_graph_codes(graph), named, queued });
 	walk->n = (int64_t) gpu_graph_read(stream, (uint64_t *) count);
 	walk->total = -1;
 	return gpu_graph_status(&stream->stream);
 }
 
-/* How many edges lead out of what is queued, which is known once the sums are. */
+/* A graph's edges, or those that lead back. */
+static inline GpuGraphEdgesView
+gpu_graph_edges_view(const GpuGraph *graph, bool back)
+{
+	const GpuGraphRows *rows = back ? &graph->back : &graph->rows;
+	const GpuGraphOverlay *over = &graph->over;
+	const uint32_t *gone = over->ngone == 0 ? NULL : back ? over->back_gone.at() : over->gone.at();
+
+	return {
+		rows->offsets.at(), rows->members.at(), gpu_graph_base_n(graph), gone, over->edges.at(), over->m, back
+	};
+}
+
+/* How many edges lead out of what is queued, but for those in no rows; known once the sums are. */
 static inline int64_t
-gpu_graph_sum_degrees(GpuScanStream *stream, const GpuGraphRows *rows, GpuGraphWalk *walk)
+gpu_graph_sum_degrees(GpuScanStream *stream, const GpuGraphEdgesView &edges, GpuGraphWalk *walk)
 {
 	GpuStream *s = &stream->stream;
 	const uint32_t *vertices = walk->queue.at() + walk->first;
@@ -196,7 +257,7 @@ gpu_graph_sum_degrees(GpuScanStream *stream, const GpuGraphRows *rows, GpuGraphW
 
 	if (walk->total >= 0)
 		return walk->total;
-	gpu_launch(s, n + 1, GpuGraphDegrees{ rows->offsets.at(), vertices, sums, n });
+	gpu_launch(s, n + 1, GpuGraphDegrees{ edges, vertices, sums, n });
 	gpu_exclusive_sum(s, sums, sums, n + 1);
 	walk->total = (int64_t) gpu_graph_read(stream, &sums[n]);
 	return walk->total;
@@ -208,16 +269,16 @@ gpu_graph_sum_degrees(GpuScanStream *stream, const GpuGraphRows *rows, GpuGraphW
  */
 template <class Walk>
 static inline uint32_t
-gpu_graph_follow(GpuScanStream *stream, const GpuGraphRows *rows, GpuGraphWalk *walk, const Walk &view,
+gpu_graph_follow(GpuScanStream *stream, const GpuGraphEdgesView &edges, GpuGraphWalk *walk, const Walk &view,
 				 uint64_t *count)
 {
 	const int64_t n = walk->n - walk->first;
+	const int64_t stretches = (walk->total + GPU_GRAPH_STRETCH - 1) / GPU_GRAPH_STRETCH;
 	uint64_t found;
 
-	gpu_launch(&stream->stream, (walk->total + GPU_GRAPH_STRETCH - 1) / GPU_GRAPH_STRETCH,
-			   GpuGraphFollow<Walk>{ view, rows->offsets.at(), rows->members.at(),
-									 walk->queue.at() + walk->first, walk->sums.at(), n, walk->total,
-									 walk->depths + 1 });
+	gpu_launch(&stream->stream, edges.nmore + stretches,
+			   GpuGraphFollow<Walk>{ view, edges, walk->depth.at(), walk->queue.at() + walk->first,
+									 walk->sums.at(), n, walk->total, walk->depths + 1 });
 	found = gpu_graph_read(stream, count);
 	walk->first = walk->n;
 	walk->n = (int64_t) (uint32_t) found;
@@ -231,11 +292,12 @@ static inline int64_t
 gpu_graph_walk_depth(GpuGraph *graph, GpuScanStream *stream)
 {
 	GpuGraphWalk *walk = &graph->walk;
-	const int64_t total = gpu_graph_sum_degrees(stream, &graph->rows, walk);
+	const GpuGraphEdgesView edges = gpu_graph_edges_view(graph, false);
+	const int64_t total = gpu_graph_sum_degrees(stream, edges, walk);
 	uint32_t *count = gpu_graph_set_count(stream, walk->n);
 
-	(void) gpu_graph_follow(stream, &graph->rows, walk, gpu_graph_walk_view(walk, count), (uint64_t *) count);
-	return total;
+	(void) gpu_graph_follow(stream, edges, walk, gpu_graph_walk_view(walk, count), (uint64_t *) count);
+	return total + edges.nmore;
 }
 
 /*
@@ -268,7 +330,7 @@ static inline void
 gpu_graph_reached(GpuGraph *graph, GpuStream *s, int64_t first, int64_t n, GpuReached *out)
 {
 	gpu_launch(s, n,
-			   GpuGraphReached{ gpu_graph_walk_view(&graph->walk, NULL), graph->codes.at(),
+			   GpuGraphReached{ gpu_graph_walk_view(&graph->walk, NULL), gpu_graph_codes(graph),
 								graph->walk.queue.at() + first, out });
 }
 

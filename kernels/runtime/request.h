@@ -81,14 +81,14 @@ typedef enum GpuGraphStep
 	/*
 	 * the same, on the base of the one that is kept of a tree (each: whose edges lead both ways), in which
 	 * edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept; found: 1: the tree has
-	 * not changed since that one's were
+	 * changed little since that one's were, and the graph will be had at little cost
 	 */
 	GPU_GRAPH_TAKE,
 	GPU_GRAPH_ADD, /* input: n edges, two codes each */
 	/*
 	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found:
-	 * vertices; counted: in how many edges it and its base differ, if it has one; taken: 1: the tree and what
-	 * is known of its rows were as they had been for the base
+	 * vertices, or a few more, if it has a base; counted: in how many edges it and the base differ; taken: 1:
+	 * only those were looked at that could
 	 */
 	GPU_GRAPH_END,
 	/* input: n vertices that have been reached; each: edges are to be followed from there */
@@ -115,7 +115,7 @@ typedef enum GpuGraphStep
 	 */
 	GPU_GRAPH_SEEK,
 	GPU_GRAPH_PATH, /* output: the vertices of the path that has been found, cap at most; found: how many */
-	GPU_GRAPH_CONNECT,   /* find the components */
+	GPU_GRAPH_CONNECT,   /* find the components; found: vertices */
 	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
 	GPU_GRAPH_MEASURE,   /* find the components, and count their vertices; found: components */
 	/* output: each component from next on, cap at most: its least vertex, how many it has; found: how many */

@@ -60,9 +60,10 @@ struct GpuUncounted
 	uint32_t others;   /* they are handed back */
 	uint32_t unseen;   /* their rows are known to be unseen */
 	uint32_t filtered; /* they do not pass the filter */
-	uint32_t crowded;  /* of the others: there is no slot for their groups */
+	uint32_t crowded;  /* of the others: there is no slot for their groups; GPU_EDGES: of too many entries */
 	uint32_t taken;    /* slots that there are, or keys that are handed back; GPU_EDGES: hidden entries */
 	uint32_t edges;    /* GPU_EDGES: that there are */
+	uint32_t gone;     /* GPU_EDGES: of the known edges, that are not there any more */
 	uint64_t joined;   /* GPU_JOIN: rows of the result */
 };
 
@@ -82,22 +83,34 @@ struct GpuKnownEdges
 	int64_t n;
 	const uint64_t *offsets; /* where each vertex's edges begin, and where the last one's end */
 	const uint32_t *members; /* numbers of their targets, which ascend in a row */
-	uint32_t *marks;         /* of each edge: 1, if it was found; NULL: there is no such graph */
+	uint32_t *marks;         /* of each edge: 1, if it was found; NULL: none is looked for */
 	bool both;               /* its edges lead both ways */
 };
 
 /*
- * Entries of which a scan has made no edges, because it was not known that their rows are seen: their TIDs,
- * ascending, in device memory.
+ * Entries of a structure of which a scan has made no edges, because it does not go through them, or it was
+ * not known that their rows are seen; in device memory, in no order.
  */
 struct GpuHidden
 {
-	uint64_t *tids;
+	GpudsEntry *entries;
 	int64_t room;
-	int64_t n;            /* -1: there were more, or the scan was not of all entries */
-	const uint64_t *kept; /* those of the known edges' scan, if it was of the same entries ... */
-	int64_t nkept;        /* ... and how many; -1: it was of others, or nothing is known of it */
-	bool same;            /* they were the same, so all known edges were found; none is marked */
+	int64_t n; /* -1: there were more, or others that are not among them */
+};
+
+/*
+ * What a scan's edges and those of a known graph may differ in, if the graph was made by another scan: the
+ * edges of some entries, and of those that are hidden (scan_edge_changes.h).
+ */
+struct GpuEdgeChanges
+{
+	bool wanted;         /* the scan is to look at no other edges */
+	bool done;           /* it has: gone and the list say how the edges differ */
+	GpudsEntry *entries; /* these entries, with room behind them for those that are hidden */
+	int64_t n;
+	uint32_t *gone;   /* a bit for each place of the known edges, set if the scan has no such edge */
+	uint32_t *places; /* these edges, of equal ones the first; room for two of each entry */
+	int64_t ngone;
 };
 
 /* Edges in device memory: the codes of two vertices each. */
@@ -108,7 +121,8 @@ struct GpuEdgeList
 	int64_t room;
 	bool full;           /* there were more */
 	GpuKnownEdges known; /* edges that are not added, but marked */
-	GpuHidden hidden;    /* entries of the scan that were no edges */
+	GpuHidden hidden;    /* entries of the structure that were no edges */
+	GpuEdgeChanges changes;
 };
 
 struct GpuScanStream;
@@ -143,6 +157,7 @@ struct GpuScanStream
 	const GpuJoinSide *joined;      /* of a request that joins, with the version */
 	GpudsView joined_view;
 	GpuEdgeList *edges; /* of a request that adds to it */
+	uint64_t noted;     /* of such a request: changes that its view has for sure */
 	GpuSide side;       /* the copy of side values that the request at hand names, without map */
 };
 
@@ -419,6 +434,7 @@ gpu_scan_block(GpuScanStream *, const GpudsView *, unsigned char *, const GpuReq
 #include "kernels/runtime/scan_runs.h"
 #include "kernels/runtime/scan_join.h"
 #include "kernels/runtime/scan_edges.h"
+#include "kernels/runtime/scan_edge_changes.h"
 #include "kernels/runtime/scan_ranked.h"
 
 /*

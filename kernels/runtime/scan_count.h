@@ -30,27 +30,6 @@ template <class Probe, int stretch> struct GpuScanCount
 	uint64_t *tids; /* of the others, as many as there is room for */
 	int64_t cap;
 
-	/* Which of some TIDs are not on all-visible pages, as bits.  All loads come first. */
-	GPU_FN unsigned unmapped_of(const uint64_t *some) const
-	{
-		unsigned byte[GPU_TIDS];
-		unsigned bits = 0;
-
-		for (int k = 0; k < GPU_TIDS; k++)
-		{
-			uint32_t at = (uint32_t) (some[k] >> 18);
-
-			byte[k] = at < visible.map_bytes ? visible.map[at] : 0;
-		}
-		for (int k = 0; k < GPU_TIDS; k++)
-		{
-			unsigned shows = byte[k] >> (some[k] >> 16 & 3) * 2 & 1;
-
-			bits |= (some[k] == GPU_NO_TID ? 0 : shows ^ 1) << k;
-		}
-		return bits;
-	}
-
 	/*
 	 * Leaves those of a list of TIDs in it of whose rows nothing is known, and adds up those that are unseen;
 	 * how many are left.  This comes behind the loop that makes the list: in it, it would take registers from
@@ -94,7 +73,7 @@ template <class Probe, int stretch> struct GpuScanCount
 				unsigned bits;
 
 				o += Probe::tids(view, &p, stop - o, some);
-				bits = unmapped_of(some);
+				bits = visible.unmapped_of(some);
 				for (int k = 0; k < GPU_TIDS; k++)
 				{
 					if (bits >> k & 1)

@@ -10,9 +10,9 @@
  * An edge that a known graph has is marked there, and not added.  Edges mostly come in the order of the
  * graph's rows, so each is looked for behind the one before.
  *
- * Entries that add no edge because their rows are not known to be seen are noted (GpuHidden).  If the known
- * graph was made by a scan of the same entries, and that hid the same ones, its edges are those that come,
- * and none of them is looked for.
+ * Entries that add no edge because their rows are not known to be seen, or the scan does not go through them,
+ * are noted (GpuHidden).  If the known graph was made by a scan of the same structure, it may be known which
+ * edges can differ, and only these are looked for (scan_edge_changes.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -96,37 +96,48 @@ struct GpuEdgeAdder
 		return lo;
 	}
 
-	/* Marks an edge, the first of equal ones; false: the graph does not have it. */
-	GPU_FN bool mark(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	/*
+	 * Finds an edge: row->next is the place of the first of equal ones then.  row: that of the edge before.
+	 * False: the graph does not have it.
+	 */
+	GPU_FN bool find(uint64_t source, uint64_t target, GpuKnownRow *row) const
 	{
 		if (row->end < row->begin || row->source != source)
 			open(source, row);
 		if (!is_at(*row, row->next, target))
 			row->next = bisect(*row, target);
-		if (!is_at(*row, row->next, target))
+		return is_at(*row, row->next, target);
+	}
+
+	/* Marks an edge, the first of equal ones; false: the graph does not have it. */
+	GPU_FN bool mark(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	{
+		if (!find(source, target, row))
 			return false;
 		gpu_atomic_exchange(&known.marks[row->next++], 1);
 		return true;
 	}
 
-	/* Marks an edge, or adds it; row: that of the edge before. */
-	GPU_FN void add(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	/* Puts an edge on the list. */
+	GPU_FN void put(uint64_t source, uint64_t target) const
 	{
-		uint32_t at;
+		const uint32_t at = gpu_atomic_next(count);
 
-		if (known.marks != NULL && mark(source, target, row))
-		{
-			GpuKnownRow back;
-
-			if (known.both)
-				(void) mark(target, source, &back);
-			return;
-		}
-		at = gpu_atomic_next(count);
 		if (at >= room)
 			return;
 		pairs[(int64_t) at * 2] = source;
 		pairs[(int64_t) at * 2 + 1] = target;
+	}
+
+	/* Marks an edge, or adds it; row: that of the edge before. */
+	GPU_FN void add(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	{
+		GpuKnownRow back;
+
+		if (known.marks == NULL || !mark(source, target, row))
+			put(source, target);
+		else if (known.both)
+			(void) mark(target, source, &back);
 	}
 };
 
@@ -144,42 +155,42 @@ struct GpuEdgesAdd
 	}
 };
 
-/* Entries of a thread that only looks which are hidden. */
-#define GPU_HIDDEN_STRETCH 32
-
-/* Finds the entries whose rows are not known to be seen, and hands back or counts them as any scan does. */
+/* Entries that are no edges: those of a scan are handed back, or counted, and all are noted. */
 template <class Probe> struct GpuScanHidden
 {
 	GpuScanEntries<Probe> in;
-	uint64_t *tids;
+	GpudsEntry *entries;
 	int64_t room;
 
-	GpuScanHidden(const GpuScanEntries<Probe> &entries, const GpuHidden &hidden)
-		: in(entries), tids(hidden.tids), room(hidden.room)
+	GpuScanHidden(const GpuScanEntries<Probe> &of, const GpuHidden &hidden)
+		: in(of), entries(hidden.entries), room(hidden.room)
 	{
+	}
+
+	GPU_FN void note(const GpudsEntry &e) const
+	{
+		const uint32_t at = gpu_atomic_next(&in.uncounted->taken);
+
+		if (at < room)
+			entries[at] = e;
 	}
 
 	GPU_FN bool is_seen(const GpudsEntry &e) const
 	{
-		uint32_t at;
-
 		if (in.is_seen(e))
 			return true;
-		if (tids != NULL && (at = gpu_atomic_next(&in.uncounted->taken)) < room)
-			tids[at] = e.t & ENTRY_TID_MASK;
+		note(e);
 		return false;
 	}
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		in.of_thread(i,
-					 [&](const GpudsEntry &e, int64_t, int64_t)
-					 {
-						 (void) is_seen(e);
-						 return true;
-					 });
-	}
 };
+
+/* What vertex an entry has in a column; false: NULL. */
+GPU_FN bool
+gpu_edge_code(const AggColumn &column, const GpudsEntry &e, const int nw, uint64_t *code)
+{
+	*code = agg_column_code(&column, agg_column_bits(&e, nw, column.place, column.bits));
+	return !agg_column_is_null(&column, &e, nw);
+}
 
 /* Adds the edges of a thread's entries. */
 template <class Probe> struct GpuScanEdgesAdd
@@ -188,16 +199,9 @@ template <class Probe> struct GpuScanEdgesAdd
 	AggColumn vertex[2];
 	GpuEdgeAdder to;
 
-	GPU_FN bool code(const AggColumn &column, const GpudsEntry &e, uint64_t *code) const
-	{
-		const int nw = look.in.nwords == 1 ? 1 : 2;
-
-		*code = agg_column_code(&column, agg_column_bits(&e, nw, column.place, column.bits));
-		return !agg_column_is_null(&column, &e, nw);
-	}
-
 	GPU_FN void operator()(int64_t i) const
 	{
+		const int nw = look.in.nwords == 1 ? 1 : 2;
 		GpuKnownRow row;
 
 		look.in.of_thread(i,
@@ -206,11 +210,51 @@ template <class Probe> struct GpuScanEdgesAdd
 							  uint64_t source;
 							  uint64_t target;
 
-							  if (look.is_seen(e) && code(vertex[0], e, &source) &&
-								  code(vertex[1], e, &target))
+							  if (look.is_seen(e) && gpu_edge_code(vertex[0], e, nw, &source) &&
+								  gpu_edge_code(vertex[1], e, nw, &target))
 								  to.add(source, target, &row);
 							  return true;
 						  });
+	}
+};
+
+/* Notes what the structure has between a scan's intervals: before interval i, or behind the last one. */
+template <class Probe> struct GpuScanGaps
+{
+	GpuScanHidden<Probe> look;
+	const GpudsInterval *intervals; /* in order */
+	int64_t n;
+
+	/* What is between intervals i - 1 and i; false: nothing can be. */
+	GPU_FN bool gap(int64_t i, GpudsInterval *gap) const
+	{
+		gap->lo = { 0, 0, 0 };
+		gap->hi = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
+		if (i > 0)
+			gap->lo = entry_after(&intervals[i - 1].hi);
+		if (i < n && entry_equal(&intervals[i].lo, &gap->lo))
+			return false;
+		if (i < n)
+			gap->hi = entry_before(intervals[i].lo);
+		return !entry_less(&gap->hi, &gap->lo);
+	}
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		GpudsInterval between;
+		GpuStart start;
+		uint64_t found = gap(i, &between) ? Probe::locate(look.in.view, &between, true, &start) : 0;
+		typename Probe::Position p;
+
+		if (found > (uint64_t) look.room)
+			gpu_atomic_add(&look.in.uncounted->taken, (uint32_t) look.room + 1);
+		else if (found > 0)
+		{
+			Probe::position(look.in.view, start, 0, true, &p);
+			look.note(Probe::entry(look.in.view, p));
+			for (; --found > 0; look.note(Probe::entry(look.in.view, p)))
+				Probe::step(look.in.view, &p, true);
+		}
 	}
 };
 
@@ -239,78 +283,43 @@ gpu_edges_add(GpuScanStream *stream, GpuEdgeList *list, const uint64_t *pairs, i
 	gpu_edges_added(list, gpu_scan_uncounted(stream).edges);
 }
 
-/* Is each of some words as another one? */
-struct GpuWordsDiffer
-{
-	const uint64_t *words;
-	const uint64_t *others;
-	uint32_t *differ; /* how many do */
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		if (words[i] != others[i])
-			gpu_atomic_count(differ);
-	}
-};
-
-/* So many entries are hidden: puts their TIDs in order, if they are there. */
-static inline void
-gpu_hidden_found(GpuScanStream *stream, GpuHidden *hidden, int64_t n)
-{
-	GpuStream *s = &stream->stream;
-	uint64_t *sorted = hidden->tids;
-	uint64_t *other = (uint64_t *) stream->other;
-
-	hidden->n = hidden->tids != NULL && n <= hidden->room ? n : -1;
-	if (hidden->n <= 0)
-		return;
-	gpu_sort_keys(s, &sorted, &other, n, 0, 48);
-	if (sorted != hidden->tids)
-		gpu_copy(s, hidden->tids, sorted, (size_t) n * sizeof(uint64_t));
-}
-
-/* Are they those that were hidden from the scan that the known edges are of?  Waits. */
+/* Does a request go through intervals from the first one on, none of which is a point? */
 static inline bool
-gpu_hidden_same(GpuScanStream *stream, const GpuHidden *hidden)
+gpu_edges_of_intervals(const GpuRequest *r)
 {
-	GpuStream *s = &stream->stream;
-	uint32_t *differ = &stream->uncounted->taken;
-
-	if (hidden->n != hidden->nkept)
-		return false;
-	if (hidden->n == 0)
-		return true;
-	gpu_fill(s, differ, 0, sizeof(uint32_t));
-	gpu_launch(s, hidden->n, GpuWordsDiffer{ hidden->tids, hidden->kept, differ });
-	return gpu_scan_uncounted(stream).taken == 0 && gpu_ok(s);
+	return r->forward && !r->points && r->next == 0 && !r->inside;
 }
 
 /*
- * Looks whether a scan of all entries hides the same ones as that of the known edges: then it finds the same
- * edges.  full: it hides none.  What is to be handed back is in stream->output in any case.
+ * Notes what a scan of n intervals does not go through.  That is known only of all intervals of a request.
  */
 template <class Probe>
-static inline bool
-gpu_scan_is_same(GpuScanStream *stream, GpuScanEntries<Probe> in, bool full, GpuUncounted *uncounted)
+static inline void
+gpu_scan_note_gaps(GpuScanStream *stream, const GpudsView *view, const GpuScanEntries<Probe> &in,
+				   const GpuRequest *r, int64_t n)
 {
-	GpuHidden *hidden = &stream->edges->hidden;
-
-	if (full)
-		hidden->n = 0;
-	else
-	{
-		in.stretch = GPU_HIDDEN_STRETCH;
-		gpu_launch(&stream->stream, in.threads(), GpuScanHidden<Probe>(in, *hidden));
-		*uncounted = gpu_scan_uncounted(stream);
-		gpu_hidden_found(stream, hidden, (int64_t) uncounted->others + uncounted->unseen);
-	}
-	return gpu_hidden_same(stream, hidden);
+	if ((uint64_t) in.total == view->entries || !gpu_edges_of_intervals(r))
+		return;
+	gpu_launch(&stream->stream, n + 1,
+			   GpuScanGaps<Probe>{ GpuScanHidden<Probe>(in, stream->edges->hidden),
+								   (const GpudsInterval *) stream->input, n });
 }
 
-/* Adds the edges of so many entries, and finds those that are hidden. */
+/* Are all entries that were no edges noted?  Then those that are not of the scan, are so many. */
+static inline void
+gpu_hidden_found(GpuHidden *hidden, const GpudsView *view, int64_t total, const GpuUncounted &uncounted)
+{
+	const int64_t noted = uncounted.taken;
+	const int64_t gaps = noted - uncounted.others - uncounted.unseen;
+
+	hidden->n = noted <= hidden->room && total + gaps == (int64_t) view->entries ? noted : -1;
+}
+
+/* Adds the edges of all entries, and finds those that are hidden. */
 template <class Probe>
 static inline GpuUncounted
-gpu_scan_add_edges(GpuScanStream *stream, const GpuScanEntries<Probe> &in, const GpuEdges *edges)
+gpu_scan_add_edges(GpuScanStream *stream, const GpudsView *view, const GpuScanEntries<Probe> &in,
+				   const GpuRequest *r, int64_t n, const GpuEdges *edges)
 {
 	GpuEdgeList *list = stream->edges;
 	GpuUncounted uncounted;
@@ -320,14 +329,21 @@ gpu_scan_add_edges(GpuScanStream *stream, const GpuScanEntries<Probe> &in, const
 			   GpuScanEdgesAdd<Probe>{ GpuScanHidden<Probe>(in, list->hidden),
 									   { edges->vertex[0], edges->vertex[1] },
 									   GpuEdgeAdder(stream, list) });
+	gpu_scan_note_gaps<Probe>(stream, view, in, r, n);
 	uncounted = gpu_scan_uncounted(stream);
-	gpu_hidden_found(stream, &list->hidden, (int64_t) uncounted.others + uncounted.unseen);
+	gpu_hidden_found(&list->hidden, view, in.total, uncounted);
 	return uncounted;
 }
 
+template <class Probe>
+static inline GpuUncounted gpu_scan_find_changes(GpuScanStream *stream, const GpudsView *view,
+												 const GpuScanEntries<Probe> &in, const GpuRequest *r,
+												 int64_t n, const GpuEdges *edges);
+
 /*
  * Adds the edges of n intervals to stream->edges, and writes the others to staging memory if there is room
- * for them.  Returns how many others there are, or GPU_SCAN_UNKNOWN.
+ * for them.  If only what may differ from known edges is wanted, that is done, or nothing.  Returns how many
+ * others there are, or GPU_SCAN_UNKNOWN.
  */
 template <class Probe>
 static inline int64_t
@@ -344,19 +360,17 @@ gpu_scan_edges(GpuScanStream *stream, const GpudsView *view, unsigned char *stag
 	total = n > 0 && view->height > 0 ? gpu_scan_locate<Probe>(stream, view, staging, r, n) : 0;
 	if (total == GPU_SCAN_UNKNOWN)
 		return total;
-	list->hidden.same = false;
-	list->hidden.n = 0;
+	list->changes.done = false;
+	list->hidden.n = view->entries == 0 ? 0 : -1;
 	if (total > 0)
 	{
 		const GpuScanEntries<Probe> in(stream, view, r, n, total, visible);
 
-		list->hidden.same = list->hidden.nkept >= 0 && (uint64_t) total == view->entries &&
-							gpu_scan_is_same(stream, in, edges->full, &uncounted);
-		if (!list->hidden.same)
-			uncounted = gpu_scan_add_edges(stream, in, edges);
+		uncounted = list->changes.wanted ? gpu_scan_find_changes<Probe>(stream, view, in, r, n, edges)
+										 : gpu_scan_add_edges<Probe>(stream, view, in, r, n, edges);
 	}
-	if ((uint64_t) total != view->entries)
-		list->hidden.n = -1;
+	if (list->changes.wanted && !list->changes.done)
+		return 0;
 	r->counted = total - uncounted.others - uncounted.unseen;
 	r->filtered = uncounted.unseen;
 	if (uncounted.others <= r->cap)

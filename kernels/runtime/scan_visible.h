@@ -28,6 +28,27 @@ struct GpuVisible
 
 		return byte >> (tid >> 16 & 3) * 2 & 1 ? PAGE_ROW_SEEN : page_rows_find(&rows, tid);
 	}
+
+	/* Which of GPU_TIDS TIDs are not on all-visible pages, as bits.  All loads come first. */
+	GPU_FN unsigned unmapped_of(const uint64_t *some) const
+	{
+		unsigned byte[GPU_TIDS];
+		unsigned bits = 0;
+
+		for (int k = 0; k < GPU_TIDS; k++)
+		{
+			uint32_t at = (uint32_t) (some[k] >> 18);
+
+			byte[k] = at < map_bytes ? map[at] : 0;
+		}
+		for (int k = 0; k < GPU_TIDS; k++)
+		{
+			unsigned shows = byte[k] >> (some[k] >> 16 & 3) * 2 & 1;
+
+			bits |= (some[k] == GPU_NO_TID ? 0 : shows ^ 1) << k;
+		}
+		return bits;
+	}
 };
 
 /*

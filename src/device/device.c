@@ -451,7 +451,7 @@ gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *grap
 	place_graph(graph, tree);
 	graph->based = true;
 	status = gpuds_device_graph_step(graph, &step);
-	graph->newest = status == GPUDS_DEVICE_OK && step.found != 0;
+	graph->near = status == GPUDS_DEVICE_OK && step.found != 0;
 	return status;
 }
 
@@ -470,7 +470,7 @@ gpuds_device_graph_end(GpudsDeviceGraph *graph, bool both, int64 *vertices)
 
 	*vertices = step.found;
 	graph->differ = step.counted;
-	graph->same = step.taken != 0;
+	graph->by_changes = step.taken != 0;
 	return status;
 }
 

@@ -554,11 +554,11 @@ extern bool gpuds_device_side_drop(GpudsDeviceTree *tree);
 struct GpudsDeviceGraph
 {
 	GpudsDeviceKind kind;
-	uint64 epoch; /* of the worker that has it; 0: there is none */
-	bool based;   /* on one that was made before, for another call, ... */
-	bool newest;  /* ... of the tree as it was when this one was taken, ... */
-	int64 differ; /* ... with so many other edges */
-	bool same;    /* the entries were as they had been for that one, and none was looked for in it */
+	uint64 epoch;    /* of the worker that has it; 0: there is none */
+	bool based;      /* on one that was made before, for another call, ... */
+	bool near;       /* ... of the tree, which had changed little since when this one was taken, ... */
+	int64 differ;    /* ... with so many other edges */
+	bool by_changes; /* only those entries were looked at that could make a difference */
 };
 
 /* Bytes of a step's input, or of its output, at most. */

@@ -77,7 +77,7 @@ find_on_device(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
 	const ComponentsResult *result = arg;
 
 	if (result->sizes ? gpuds_device_component_sizes(graph, put_sizes, arg)
-					  : gpuds_device_components(graph, vertices, put_pairs, arg))
+					  : gpuds_device_components(graph, put_pairs, arg))
 		return true;
 	tuplestore_clear(((ReturnSetInfo *) result->fcinfo->resultinfo)->setResult);
 	return false;

@@ -95,8 +95,8 @@ origin(const GpudsDeviceGraph *graph)
 }
 
 /*
- * Takes the graph that was kept as a base.  False: none was, or entries have changed since, so that it would
- * be changed first: that does not pay for a search that has just begun.
+ * Takes the graph that was kept as a base.  False: none was, or so much has changed since that all entries
+ * would have to be looked at: that does not pay for a search that has just begun.
  */
 static bool
 take_kept(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph)
@@ -106,7 +106,7 @@ take_kept(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph)
 	edges->kept = GPUDS_KEPT_TAKEN;
 	if (!gpuds_scan_keeps_graph(edges->scan, both, graph))
 		return false;
-	if (graph->newest || may_change)
+	if (graph->near || may_change)
 		return true;
 	edges->kept = GPUDS_KEPT_CHANGED;
 	return false;
@@ -160,7 +160,7 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGrap
 	if (done || may_make)
 		elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s%s",
 			 RelationGetRelationName(edges->index->target.index), vertices, how, done ? "used" : "not used",
-			 graph.same ? ", entries as before" : "");
+			 graph.by_changes ? ", by changes alone" : "");
 	return done;
 }
 
@@ -289,12 +289,12 @@ gpuds_device_count_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *sta
 
 /* Hands on all vertices, each with the least one of its component; false: as above. */
 bool
-gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutItems put, void *arg)
+gpuds_device_components(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg)
 {
 	GpudsGraphStep step = { .step = GPU_GRAPH_CONNECT };
 
 	return gpuds_device_step(graph, &step) &&
-		   read_items(graph, GPU_GRAPH_CONNECTED, 0, vertices, 2 * sizeof(uint64), put, arg);
+		   read_items(graph, GPU_GRAPH_CONNECTED, 0, step.found, 2 * sizeof(uint64), put, arg);
 }
 
 /* Hands on the components, each as its least vertex and the number of its vertices; false: as above. */

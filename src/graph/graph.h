@@ -126,8 +126,7 @@ extern bool gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStar
 							  GpudsPutItems put, void *arg);
 extern bool gpuds_device_count_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
 									GpudsPutItems put, void *arg);
-extern bool gpuds_device_components(const GpudsDeviceGraph *graph, int64 vertices, GpudsPutItems put,
-									void *arg);
+extern bool gpuds_device_components(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg);
 extern bool gpuds_device_component_sizes(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg);
 extern bool gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total);
 

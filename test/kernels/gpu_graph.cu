@@ -430,8 +430,8 @@ make_on(GpuGraph *base, const Edges &edges, bool all, GpuGraph **graph, int64_t 
 {
 	uint32_t status;
 
-	*graph = gpu_graph_open_on(&pool, 1, base, &stream.stream);
-	if (*graph == NULL)
+	*graph = gpu_graph_open_on(&pool, 1, base);
+	if (*graph == NULL || !gpu_graph_need_marks(*graph, &stream.stream))
 		return GPU_NO_MEMORY;
 	(*graph)->all = all;
 	for (size_t i = 0; i < edges.size();)

@@ -1,0 +1,850 @@
+/*-------------------------------------------------------------------------
+ *
+ * gpu_kept_graph.cu
+ *	  Graphs that the engine keeps, as bases of others, beside changes of their tree: each graph has the edges
+ *	  that a plain search finds in the same entries, whatever has come, gone, or been hidden since the base
+ *	  was made.  TIDs are used again, edges are there several times, snapshots differ, trees are dropped and
+ *	  loaded anew, and owners hold graphs for long.  Sometimes a change is under way while edges are read.
+ *
+ *	  usage: gpu_kept_graph [rounds [seed]]
+ *
+ *-------------------------------------------------------------------------
+ */
+#include <algorithm>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "common.h"
+#include "kernels/engine/engine.cu"
+
+#define PIECE ((size_t) 256 << 10)
+#define PATIENCE_NS UINT64_C(60000000000)
+#define ROUNDS 400 /* of one layout */
+#define OWNERS 3
+#define PAGES 40
+#define PAGE_ROWS 12
+
+struct Less
+{
+	bool operator()(const GpudsEntry &a, const GpudsEntry &b) const
+	{
+		return entry_less(&a, &b);
+	}
+};
+
+typedef std::set<GpudsEntry, Less> Entries;
+typedef std::pair<uint64_t, uint64_t> Edge;
+typedef std::set<Edge> Edges;
+typedef std::map<uint64_t, std::set<uint64_t>> Lists;
+
+struct Staging
+{
+	GpuRequest change;
+	GpuRequest request;
+	GpuEdges edges;
+	unsigned char input[PIECE];
+	unsigned char output[PIECE];
+	unsigned char changes[PIECE];
+	unsigned char map[PAGES / 4 + 1];
+	uint32_t places[64];
+	uint32_t pages[PAGES][2];
+};
+
+/* A session: what its graph may have, as far as is known. */
+struct Owner
+{
+	bool has = false;
+	bool both;
+	std::vector<Edges> may_be;
+};
+
+static const GpuEngineApi *api;
+static GpuEngine *engine;
+static Staging *staging;
+static Entries entries;
+static Owner owner[OWNERS];
+static int nw;
+static AggColumn column[2];
+static PageRow row[PAGES][PAGE_ROWS];
+static bool visible[PAGES];
+static bool known[PAGES];
+static int64_t passed = 0;
+static int64_t by_changes = 0;
+static int64_t based = 0;
+
+static uint64_t
+offset(const void *p)
+{
+	return (uint64_t) ((const unsigned char *) p - (const unsigned char *) staging);
+}
+
+static void
+await(const GpuRequest *r)
+{
+	char why[200];
+
+	while (__atomic_load_n(&r->done, __ATOMIC_ACQUIRE) != 1)
+	{
+		api->poll(engine);
+		CHECK(!api->lost(engine, why, sizeof(why)));
+	}
+}
+
+/* Columns of a layout: two of 16 bits and others behind them, two of 32 bits, or two of 64. */
+static void
+set_layout(int layout)
+{
+	const int bits[] = { 16, 32, 64 };
+
+	nw = layout == 2 ? 2 : 1;
+	for (int k = 0; k < 2; k++)
+	{
+		const int top = 64 * nw + ENTRY_SPILL_BITS - k * (bits[layout] + 1);
+
+		column[k] = {};
+		column[k].kind = AGG_COLUMN_INTEGER;
+		column[k].bits = (uint8_t) bits[layout];
+		column[k].null_place = (uint8_t) (top - 1);
+		column[k].place = (uint8_t) (top - 1 - bits[layout]);
+		column[k].null_bit = (uint8_t) test_below(2);
+		column[k].flip = test_below(2) ? UINT64_MAX >> (64 - bits[layout]) : 0;
+	}
+}
+
+static void
+put_bit(GpudsEntry *e, int place, uint64_t bit)
+{
+	const int at = place - ENTRY_SPILL_BITS;
+
+	if (at < 0)
+		e->t |= bit << place << ENTRY_SPILL_SHIFT;
+	else if (nw == 1 || at >= 64)
+		e->w0 |= bit << at % 64;
+	else
+		e->w1 |= bit << at;
+}
+
+/* An entry of an edge; null: one of the vertices is. */
+static GpudsEntry
+make_entry(uint64_t source, uint64_t target, int null, uint64_t tid)
+{
+	GpudsEntry e = { 0, 0, tid };
+
+	for (int k = 0; k < 2; k++)
+	{
+		const uint64_t bits = (k == 0 ? source : target) ^ column[k].flip;
+
+		for (int i = 0; i < column[k].bits && null != k; i++)
+			put_bit(&e, column[k].place + i, bits >> i & 1);
+		put_bit(&e, column[k].null_place, (null == k) == (column[k].null_bit == 1));
+	}
+	if (column[1].bits == 16)
+		put_bit(&e, 3 + (int) test_below(20), test_below(2));
+	return e;
+}
+
+static uint64_t
+random_vertex(void)
+{
+	const uint64_t number = test_below(6) * test_below(20);
+
+	return column[0].bits == 64 && test_below(2) ? UINT64_MAX - number : number;
+}
+
+static GpudsEntry
+random_entry(void)
+{
+	const uint64_t tid = test_below(PAGES) << 16 | (1 + test_below(PAGE_ROWS + 1));
+
+	return make_entry(random_vertex(), random_vertex(), test_below(20) == 0 ? (int) test_below(2) : 2, tid);
+}
+
+static PageRow
+row_of(const GpudsEntry &e)
+{
+	const uint64_t tid = e.t & ENTRY_TID_MASK;
+	const uint64_t at = (tid & 0xFFFF) - 1;
+
+	if (visible[tid >> 16])
+		return PAGE_ROW_SEEN;
+	return known[tid >> 16] && at < PAGE_ROWS ? row[tid >> 16][at] : PAGE_ROW_UNKNOWN;
+}
+
+/* Another snapshot; little: one that differs little. */
+static void
+change_rows(uint64_t part)
+{
+	for (int p = 0; p < PAGES; p++)
+	{
+		if (test_below(part) == 0)
+			visible[p] = test_below(2);
+		if (test_below(part) == 0)
+			known[p] = test_below(8) > 0;
+		for (int i = 0; i < PAGE_ROWS; i++)
+		{
+			if (test_below(part) == 0)
+				row[p][i] = test_below(6) > 0 ? PAGE_ROW_SEEN : (PageRow) test_below(4);
+		}
+	}
+}
+
+/* Rows that everybody sees, as VACUUM leaves them */
+static void
+see_all(void)
+{
+	for (int p = 0; p < PAGES; p++)
+		visible[p] = true;
+}
+
+static void
+tell_rows(GpuRequest *r)
+{
+	uint32_t npages = 0;
+
+	memset(staging->map, 0, sizeof(staging->map));
+	memset(staging->places, 0, sizeof(staging->places));
+	for (int p = 0; p < PAGES; p++)
+	{
+		if (visible[p])
+			staging->map[p / 4] |= (unsigned char) (1 << p % 4 * 2);
+		if (!known[p])
+			continue;
+		staging->pages[npages][0] = (uint32_t) p + 1;
+		staging->pages[npages][1] = 0;
+		for (int i = 0; i < PAGE_ROWS; i++)
+			staging->pages[npages][1] |= (uint32_t) row[p][i] << 2 * i;
+		staging->places[p] = ++npages;
+	}
+	r->map = offset(staging->map);
+	r->map_bytes = sizeof(staging->map);
+	r->row_places = offset(staging->places);
+	r->row_pages = offset(staging->pages);
+	r->row_slots = 64;
+	r->row_words = 1;
+	r->row_npages = npages;
+}
+
+static void
+submit_change(GpuRequestKind kind, int64_t n)
+{
+	GpuRequest *r = &staging->change;
+
+	memset((void *) r, 0, sizeof(*r));
+	r->kind = kind;
+	r->structure = test_below(2) ? GPUDS_STRUCTURE_BTREE : GPUDS_STRUCTURE_SKIPLIST;
+	r->nwords = (uint32_t) nw;
+	r->fill_percent = 50 + (uint32_t) test_below(51);
+	r->input = offset(staging->changes);
+	r->n = n;
+	api->submit(engine, r);
+}
+
+static void
+await_change(void)
+{
+	await(&staging->change);
+	CHECK(staging->change.status == GPU_OK);
+}
+
+static void
+load(void)
+{
+	GpudsEntry *e = (GpudsEntry *) staging->changes;
+
+	entries.clear();
+	for (uint64_t n = test_below(1500); n > 0; n--)
+		entries.insert(random_entry());
+	submit_change(GPU_LOAD_BEGIN, 0);
+	await_change();
+	std::copy(entries.begin(), entries.end(), e);
+	submit_change(GPU_LOAD_ADD, (int64_t) entries.size());
+	await_change();
+	submit_change(GPU_LOAD_END, 0);
+	await_change();
+}
+
+/* Begins a change, whose result is in entries. */
+static void
+start_apply(void)
+{
+	GpudsOp *ops = (GpudsOp *) staging->changes;
+	const int64_t n = 1 + (int64_t) test_below(test_below(5) == 0 ? 400 : 12);
+	const uint64_t deletes = test_below(4);
+
+	for (int64_t i = 0; i < n; i++)
+	{
+		const bool is_delete = test_below(4) < deletes;
+		GpudsEntry e = random_entry();
+
+		if (test_below(2) && !entries.empty())
+		{
+			const auto near = entries.lower_bound(e);
+
+			e = near == entries.end() ? *entries.begin() : *near;
+			/* the same edge again, by another row */
+			if (!is_delete)
+				e.t = (e.t & ~ENTRY_TID_MASK) | (random_entry().t & ENTRY_TID_MASK);
+		}
+		ops[i] = { e, (uint64_t) i << 1 | is_delete };
+		if (is_delete)
+			entries.erase(e);
+		else
+			entries.insert(e);
+	}
+	submit_change(GPU_APPLY, n);
+}
+
+/* Does a step of an owner's; its status. */
+static uint32_t
+step(int who, GpuGraphStep form, bool each, int64_t n, int64_t next, int64_t cap)
+{
+	GpuRequest *r = &staging->request;
+
+	memset((void *) r, 0, sizeof(*r));
+	r->kind = GPU_GRAPH;
+	r->form = form;
+	r->owner = (uint64_t) who + 1;
+	r->each = each;
+	r->n = n;
+	r->next = next;
+	r->cap = cap;
+	r->input = offset(staging->input);
+	r->output = offset(staging->output);
+	api->submit(engine, r);
+	await(r);
+	return r->status;
+}
+
+/* The intervals of a scan without some entries, of which there may be none; how many. */
+static int64_t
+leave_out(const Entries &without)
+{
+	GpudsInterval *intervals = (GpudsInterval *) staging->input;
+	GpudsInterval piece = { { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	int64_t n = 0;
+
+	for (const GpudsEntry &e : without)
+	{
+		piece.hi = entry_before(e);
+		if (!entry_less(&e, &piece.lo) && !entry_equal(&e, &piece.lo))
+			intervals[n++] = piece;
+		piece.lo = e;
+		piece.lo.t++;
+	}
+	piece.hi = { UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	intervals[n++] = piece;
+	return n;
+}
+
+static bool
+edge_of(const GpudsEntry &e, Edge *edge)
+{
+	edge->first = agg_column_code(&column[0], agg_column_bits(&e, nw, column[0].place, column[0].bits));
+	edge->second = agg_column_code(&column[1], agg_column_bits(&e, nw, column[1].place, column[1].bits));
+	return !agg_column_is_null(&column[0], &e, nw) && !agg_column_is_null(&column[1], &e, nw);
+}
+
+/* The edges of entries without some whose rows are seen, and the entries that must come back. */
+static void
+plain_scan(const Entries &of, const Entries &without, Edges *edges, Entries *others)
+{
+	Edge edge;
+
+	for (const GpudsEntry &e : of)
+	{
+		if (without.count(e))
+			continue;
+		if (row_of(e) == PAGE_ROW_SEEN && edge_of(e, &edge))
+			edges->insert(edge);
+		if (page_row_goes_back(row_of(e)))
+			others->insert(e);
+	}
+}
+
+/* Has the device read edges; its status. */
+static uint32_t
+scan_edges(int who, const Entries &without, int64_t cap)
+{
+	GpuRequest *r = &staging->request;
+	bool full = true;
+
+	for (int p = 0; p < PAGES; p++)
+		full &= visible[p];
+	memset((void *) r, 0, sizeof(*r));
+	r->kind = GPU_SCAN;
+	r->form = GPU_EDGES;
+	r->owner = (uint64_t) who + 1;
+	r->forward = true;
+	r->input = offset(staging->input);
+	r->output = offset(staging->output);
+	r->n = leave_out(without);
+	r->cap = cap;
+	tell_rows(r);
+	staging->edges = { { column[0], column[1] }, full };
+	r->edges = offset(&staging->edges);
+	api->submit(engine, r);
+	await(r);
+	return r->status;
+}
+
+/* Sends edges of entries that came back, those that the snapshot is said to see, and some more. */
+static Edges
+send(int who, const Entries &others)
+{
+	uint64_t *words = (uint64_t *) staging->input;
+	Edges sent;
+	int64_t n = 0;
+	Edge edge;
+
+	for (const GpudsEntry &e : others)
+	{
+		if (test_below(2) && edge_of(e, &edge))
+			sent.insert(edge);
+	}
+	for (uint64_t i = test_below(3) == 0 ? test_below(10) : 0; i > 0; i--)
+		sent.insert({ random_vertex(), random_vertex() });
+	for (const Edge &of : sent)
+	{
+		words[n++] = of.first;
+		words[n++] = of.second;
+	}
+	if (n > 0 || test_below(2))
+		CHECK(step(who, GPU_GRAPH_ADD, false, n / 2, 0, 0) == GPU_OK);
+	return sent;
+}
+
+static void
+begin(int who)
+{
+	Owner *of = &owner[who];
+
+	of->both = test_below(2);
+	if (test_below(10) > 0 && step(who, GPU_GRAPH_TAKE, of->both, 0, 0, 0) == GPU_OK)
+		based++;
+	else
+		CHECK(step(who, GPU_GRAPH_BEGIN, false, 20000, 0, 0) == GPU_OK);
+}
+
+/* Makes a graph, maybe while the tree changes. */
+static void
+make(int who)
+{
+	const Entries before = entries;
+	Owner *of = &owner[who];
+	Entries without;
+	Entries others;
+	Edges sent;
+
+	begin(who);
+	for (uint64_t i = test_below(3) == 0 ? test_below(20) : 0; i > 0; i--)
+	{
+		const auto near = entries.lower_bound(random_entry());
+
+		without.insert(near == entries.end() || test_below(2) ? random_entry() : *near);
+	}
+	if (test_below(5) == 0)
+		start_apply();
+	else
+		staging->change.done = 1;
+	if (test_below(8) == 0 && scan_edges(who, without, 3) == GPU_OK && staging->request.found <= 3)
+	{
+		/* it has been done, and what comes now is another graph */
+		(void) step(who, GPU_GRAPH_DROP, test_below(2), 0, 0, 0);
+		begin(who);
+	}
+	CHECK(scan_edges(who, without, 10000) == GPU_OK);
+	CHECK(staging->request.found <= 10000);
+	for (int64_t i = 0; i < staging->request.found; i++)
+		others.insert(((GpudsEntry *) staging->output)[i]);
+	CHECK((int64_t) others.size() == staging->request.found);
+	of->may_be.clear();
+	for (const Entries *may_be : { &before, (const Entries *) &entries })
+	{
+		Entries back;
+		Edges edges;
+
+		plain_scan(*may_be, without, &edges, &back);
+		if (std::equal(back.begin(), back.end(), others.begin(), others.end(),
+					   [](const GpudsEntry &a, const GpudsEntry &b) { return entry_equal(&a, &b); }))
+			of->may_be.push_back(edges);
+	}
+	CHECK(!of->may_be.empty());
+	sent = send(who, others);
+	for (Edges &edges : of->may_be)
+		edges.insert(sent.begin(), sent.end());
+	if (test_below(2))
+		await(&staging->change);
+	CHECK(step(who, GPU_GRAPH_END, of->both, 0, 0, 0) == GPU_OK);
+	by_changes += staging->request.taken;
+	await(&staging->change);
+	CHECK(staging->change.status == GPU_OK);
+	of->has = true;
+}
+
+static Lists
+lists_of(const Edges &edges, bool both)
+{
+	Lists lists;
+
+	for (const Edge &edge : edges)
+	{
+		lists[edge.first].insert(edge.second);
+		lists[edge.second];
+		if (both)
+			lists[edge.second].insert(edge.first);
+	}
+	return lists;
+}
+
+static std::map<uint64_t, uint64_t>
+plain_walk(const Lists &lists, const std::set<uint64_t> &seeds, uint64_t depths)
+{
+	std::map<uint64_t, uint64_t> depth;
+	std::vector<uint64_t> queue;
+
+	for (uint64_t seed : seeds)
+	{
+		depth.emplace(seed, 0);
+		queue.push_back(seed);
+	}
+	for (size_t i = 0; i < queue.size() && depth[queue[i]] < depths; i++)
+	{
+		const auto list = lists.find(queue[i]);
+
+		for (uint64_t next : list != lists.end() ? list->second : std::set<uint64_t>())
+		{
+			if (depth.emplace(next, depth[queue[i]] + 1).second)
+				queue.push_back(next);
+		}
+	}
+	return depth;
+}
+
+/* Leaves of what a graph may have what agrees with an answer. */
+template <class F>
+static void
+agree(Owner *of, const F &f)
+{
+	auto last = std::remove_if(of->may_be.begin(), of->may_be.end(),
+							   [&](const Edges &edges) { return !f(edges); });
+
+	of->may_be.erase(last, of->may_be.end());
+	CHECK(!of->may_be.empty());
+	passed++;
+}
+
+/* A walk from some vertices, which may go on from where the host has come to. */
+static void
+check_walk(int who)
+{
+	Owner *of = &owner[who];
+	const uint64_t depths = 1 + test_below(6);
+	uint64_t *words = (uint64_t *) staging->input;
+	std::map<uint64_t, GpuReached> reached;
+	std::set<uint64_t> seeds;
+	int64_t told;
+
+	for (uint64_t i = 1 + test_below(3); i > 0; i--)
+		seeds.insert(random_vertex());
+	std::copy(seeds.begin(), seeds.end(), words);
+	CHECK(step(who, GPU_GRAPH_START, false, (int64_t) seeds.size(), 0, 0) == GPU_OK);
+	told = staging->request.found;
+	CHECK(step(who, GPU_GRAPH_WALK, false, (int64_t) depths, 0, 0) == GPU_OK);
+	const int64_t n = staging->request.found;
+
+	CHECK(step(who, GPU_GRAPH_REACHED, false, 0, 0, n) == GPU_OK && staging->request.found == n);
+	for (int64_t i = 0; i < n; i++)
+	{
+		const GpuReached r = ((GpuReached *) staging->output)[i];
+
+		CHECK(i >= told || r.depth == 0);
+		CHECK(reached.emplace(r.vertex, r).second);
+	}
+	agree(of,
+		  [&](const Edges &edges)
+		  {
+			  const Lists lists = lists_of(edges, of->both);
+			  std::map<uint64_t, uint64_t> depth = plain_walk(lists, seeds, depths);
+
+			  for (uint64_t seed : seeds)
+			  {
+				  if (!reached.count(seed) && !lists.count(seed))
+					  depth.erase(seed);
+			  }
+			  if (depth.size() != reached.size())
+				  return false;
+			  for (const auto &at : reached)
+			  {
+				  const auto found = depth.find(at.first);
+
+				  if (found == depth.end() || found->second != at.second.depth)
+					  return false;
+				  if (found->second > 0 && (!lists.at(at.second.parent).count(at.first) ||
+											depth.at(at.second.parent) + 1 != found->second))
+					  return false;
+			  }
+			  return true;
+		  });
+}
+
+/* A walk that goes on from what the host has found, of whose last depth the edges are to be followed. */
+static void
+check_counts(int who)
+{
+	Owner *of = &owner[who];
+	uint64_t *words = (uint64_t *) staging->input;
+	const uint64_t seed = random_vertex();
+	const uint64_t first = test_below(3);
+	int64_t n = 0;
+	int64_t found = 0;
+
+	if (of->may_be.size() > 1)
+		return;
+	const std::map<uint64_t, uint64_t> depth = plain_walk(lists_of(of->may_be[0], of->both), { seed },
+														  UINT64_MAX);
+
+	if (step(who, GPU_GRAPH_START, false, 0, 0, 0) != GPU_OK)
+		CHECK(false);
+	for (const bool queued : { false, true })
+	{
+		n = 0;
+		for (const auto &at : depth)
+		{
+			if (queued ? at.second == first : at.second < first)
+				words[n++] = at.first;
+		}
+		CHECK(step(who, GPU_GRAPH_REACH, queued, n, 0, 0) == GPU_OK);
+		found = staging->request.found;
+	}
+	CHECK(step(who, GPU_GRAPH_WALK, false, 50, 0, 50) == GPU_OK);
+	for (int64_t d = 0; d < staging->request.counted; d++)
+	{
+		const int64_t now = (int64_t) ((uint64_t *) staging->output)[d];
+		int64_t there = 0;
+
+		for (const auto &at : depth)
+			there += at.second == first + (uint64_t) d + 1;
+		CHECK(now - found == there);
+		found = now;
+	}
+	passed++;
+}
+
+static void
+check_path(int who)
+{
+	Owner *of = &owner[who];
+	uint64_t *words = (uint64_t *) staging->input;
+	const uint64_t source = words[0] = random_vertex();
+	const uint64_t target = words[1] = random_vertex();
+	int64_t length;
+
+	if (source == target)
+		return;
+	CHECK(step(who, GPU_GRAPH_SEEK, false, 2, 2, 0) == GPU_OK);
+	while (staging->request.taken != 0)
+		CHECK(step(who, GPU_GRAPH_SEEK, false, 0, 1 + (int64_t) test_below(3), 0) == GPU_OK);
+	length = staging->request.found;
+	if (length > 0)
+		CHECK(step(who, GPU_GRAPH_PATH, false, 0, 0, length) == GPU_OK);
+	words = (uint64_t *) staging->output;
+	CHECK(length == 0 || (words[0] == source && words[length - 1] == target));
+	agree(of,
+		  [&](const Edges &edges)
+		  {
+			  const Lists lists = lists_of(edges, of->both);
+			  const std::map<uint64_t, uint64_t> depth = plain_walk(lists, { source }, UINT64_MAX);
+			  const auto end = depth.find(target);
+			  bool is = length == (end == depth.end() ? 0 : (int64_t) end->second + 1);
+
+			  for (int64_t i = 1; is && i < length; i++)
+				  is = lists.at(words[i - 1]).count(words[i]) > 0;
+			  return is;
+		  });
+}
+
+static void
+check_components(int who)
+{
+	Owner *of = &owner[who];
+	std::map<uint64_t, uint64_t> least;
+	std::map<uint64_t, uint64_t> sizes;
+	int64_t n;
+
+	CHECK(step(who, GPU_GRAPH_CONNECT, false, 0, 0, 0) == GPU_OK);
+	n = staging->request.found;
+	CHECK(step(who, GPU_GRAPH_CONNECTED, false, 0, 0, n) == GPU_OK && staging->request.found == n);
+	for (int64_t i = 0; i < n; i++)
+	{
+		const uint64_t *pair = (uint64_t *) staging->output + 2 * i;
+
+		CHECK(least.emplace(pair[0], pair[1]).second);
+		sizes[pair[1]]++;
+	}
+	agree(of,
+		  [&](const Edges &edges)
+		  {
+			  const Lists lists = lists_of(edges, true);
+			  std::map<uint64_t, uint64_t> is;
+
+			  for (const auto &vertex : lists)
+			  {
+				  if (is.count(vertex.first))
+					  continue;
+				  for (const auto &at : plain_walk(lists, { vertex.first }, UINT64_MAX))
+					  is[at.first] = vertex.first;
+			  }
+			  return is == least;
+		  });
+	CHECK(step(who, GPU_GRAPH_MEASURE, false, 0, 0, 0) == GPU_OK);
+	n = staging->request.found;
+	CHECK(n == (int64_t) sizes.size());
+	CHECK(step(who, GPU_GRAPH_SIZES, false, 0, 0, n) == GPU_OK);
+	for (int64_t i = 0; i < n; i++)
+	{
+		const uint64_t *pair = (uint64_t *) staging->output + 2 * i;
+
+		CHECK(sizes.count(pair[0]) && sizes[pair[0]] == pair[1]);
+	}
+}
+
+static void
+check_triangles(int who)
+{
+	Owner *of = &owner[who];
+
+	CHECK(step(who, GPU_GRAPH_TRIANGLES, false, 1000000, 0, 0) == GPU_OK);
+	agree(of,
+		  [&](const Edges &edges)
+		  {
+			  const Lists lists = lists_of(edges, true);
+			  uint64_t n = 0;
+
+			  for (const auto &a : lists)
+			  {
+				  for (uint64_t b : a.second)
+				  {
+					  for (uint64_t c : lists.at(b))
+						  n += a.first < b && b < c && a.second.count(c);
+				  }
+			  }
+			  return n == staging->request.joined;
+		  });
+}
+
+static void
+use(int who)
+{
+	for (uint64_t i = 1 + test_below(4); i > 0; i--)
+	{
+		switch (test_below(8))
+		{
+			case 0:
+				check_components(who);
+				break;
+			case 1:
+				check_triangles(who);
+				break;
+			case 2:
+				check_counts(who);
+				break;
+			case 3:
+			case 4:
+				check_path(who);
+				break;
+			default:
+				check_walk(who);
+		}
+	}
+}
+
+/* What an owner does next. */
+static void
+go_on(int who)
+{
+	Owner *of = &owner[who];
+
+	if (!of->has)
+		make(who);
+	else if (test_below(3) == 0)
+		use(who);
+	else
+	{
+		use(who);
+		CHECK(step(who, GPU_GRAPH_DROP, test_below(2), 0, 0, 0) == GPU_OK);
+		of->has = false;
+	}
+}
+
+static void
+run(int layout)
+{
+	set_layout(layout);
+	change_rows(1);
+	load();
+	for (int round = 0; round < ROUNDS; round++)
+	{
+		if (test_below(4) == 0)
+		{
+			start_apply();
+			await_change();
+		}
+		if (test_below(60) == 0)
+			load();
+		if (test_below(30) == 0)
+			see_all();
+		else if (test_below(4) == 0)
+			change_rows(test_below(20) == 0 ? 1 : 200);
+		go_on((int) test_below(OWNERS));
+	}
+	for (int i = 0; i < OWNERS; i++)
+	{
+		CHECK(step(i, GPU_GRAPH_DROP, true, 0, 0, 0) == GPU_OK);
+		owner[i].has = false;
+	}
+	submit_change(GPU_DROP, 0);
+	await_change();
+}
+
+int
+main(int argc, char **argv)
+{
+	const int rounds = argc > 1 ? atoi(argv[1]) : 3;
+	GpuEngineOptions options = {};
+	GpuEngineInfo info;
+	char why[200];
+	bool hopeless;
+
+	test_seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	staging = (Staging *) aligned_alloc(4096, (sizeof(Staging) + 4095) / 4096 * 4096);
+	CHECK(staging != NULL);
+	memset((void *) staging, 0, sizeof(Staging));
+	options.memory = (size_t) 512 << 20;
+	options.staging = staging;
+	options.staging_bytes = (sizeof(Staging) + 4095) / 4096 * 4096;
+	options.piece_bytes = PIECE;
+	options.emulate_failures = true;
+	api = gpuds_gpu_engine();
+	engine = api->open(&options, &hopeless, why, sizeof(why));
+	if (engine == NULL)
+	{
+		fprintf(stderr, "%s\n", why);
+		return 1;
+	}
+	for (int round = 0; round < rounds; round++)
+	{
+		for (int layout = 0; layout < 3; layout++)
+			run(layout);
+	}
+	/* A base may be made anew yet, of a graph that was given up. */
+	do
+		api->info(engine, &info);
+	while (info.memory_used > 0);
+	CHECK(by_changes > based / 2);
+	CHECK(api->close(engine, PATIENCE_NS));
+	printf("%s, %lld graphs on others, %lld of them by changes\n%lld passed, 0 failed\n", info.name,
+		   (long long) based, (long long) by_changes, (long long) passed);
+	free(staging);
+	return 0;
+}
