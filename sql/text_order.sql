@@ -127,6 +127,24 @@ RESET enable_hashjoin;
 RESET enable_nestloop;
 RESET enable_material;
 
+-- in a parallel plan one process reads what is in order, and several what needs no order
+ALTER TABLE t SET (parallel_workers = 3);
+BEGIN;
+SET LOCAL max_parallel_workers_per_gather = 3;
+SET LOCAL min_parallel_table_scan_size = 0;
+SET LOCAL min_parallel_index_scan_size = 0;
+SET LOCAL parallel_setup_cost = 0;
+SET LOCAL parallel_tuple_cost = 0;
+SET LOCAL cpu_tuple_cost = 1;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+EXPLAIN (COSTS OFF) SELECT s FROM t WHERE s > '/usr/share/doc/1' ORDER BY s;
+SELECT digest_of(query, true) = right_digest_of(query, true) FROM (VALUES ('SELECT s FROM t WHERE s > ''/usr/share/doc/1'' ORDER BY s')) v (query);
+EXPLAIN (COSTS OFF) SELECT count(v) FROM t WHERE s = '/usr/share/doc/' || md5('7');
+SELECT count(v) FROM t WHERE s = '/usr/share/doc/' || md5('7');
+COMMIT;
+ALTER TABLE t RESET (parallel_workers);
+
 -- ends of indexes, limits, groups and distinct values in order, windows
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
