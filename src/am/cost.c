@@ -71,6 +71,13 @@
 #define LOOK_UP_OPERATORS 15
 
 /*
+ * Putting an entry of a text in the order of its value, beside looking its row up, for each halving of the
+ * entries; and the share of these that begin like the first one, which is not known.
+ */
+#define ORDER_OPERATORS 2
+#define FIRST_RUN_SHARE 0.01
+
+/*
  * Passes over the journal that a scan for one set of keys after the other makes: the last one keeps all of
  * it.
  */
@@ -435,6 +442,17 @@ gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters)
 			   index->tuples);
 }
 
+/* What it adds that a scan of texts gives rows in an order that is wanted (reader/value_order.h). */
+static Cost
+order_cost(const IndexPath *path, double entries)
+{
+	if (path->path.pathkeys == NIL || !gpuds_index_orders(path->indexinfo) ||
+		!gpuds_index_has_lossy(path->indexinfo))
+		return 0;
+	return gpuds_scan_look_up_cost(entries) +
+		   entries * ORDER_OPERATORS * log(Max(entries, 2)) / log(2) * cpu_operator_cost;
+}
+
 /*
  * amcostestimate.  A mirror has no pages: what is charged is a start, of which repetitions share one random
  * page, each key and each entry, and for an index-only scan the rows that need the heap.  If no mirror is to
@@ -467,6 +485,8 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	*total += unmapped_cost(root, path, loop_count, entries);
 	*total += returned_side_cost(root, path, entries);
+	*startup += order_cost(path, entries) * FIRST_RUN_SHARE;
+	*total += order_cost(path, entries);
 	if (from_journal)
 	{
 		Cost cost = journal_cost(index, loop_count, costs.num_sa_scans, entries);
