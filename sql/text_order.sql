@@ -118,6 +118,41 @@ SELECT walk(query, true) = walk(query, false) FROM unnest(ARRAY['SELECT s FROM t
 	'SELECT n, s, x, id FROM t ORDER BY n DESC, s NULLS FIRST, x DESC, id DESC']) query;
 RESET work_mem;
 
+-- entries that come to runs, and to texts that were alone, are passed over where a cursor comes back to them
+CREATE TABLE g (s text COLLATE "C", n int) WITH (autovacuum_enabled = off);
+INSERT INTO g SELECT 'the same beginning ' || i, i FROM generate_series(1, 9) i;
+INSERT INTO g VALUES ('before the others', 0), ('what was the only one 1', 10), ('z', 11);
+CREATE INDEX g_s ON g USING gpu_btree (s);
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_sort = off;
+DECLARE c SCROLL CURSOR FOR SELECT n FROM g ORDER BY s;
+MOVE 4 IN c;
+MOVE BACKWARD 6 IN c;
+INSERT INTO g SELECT 'the same beginning ' || i, i FROM generate_series(100, 130) i;
+INSERT INTO g SELECT 'what was the only one ' || i, i FROM generate_series(100, 130) i;
+SELECT gpuds_index_evict('g_s');
+FETCH ALL FROM c;
+FETCH BACKWARD ALL FROM c;
+FETCH 10 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH ALL FROM c;
+COMMIT;
+
+-- many runs, by one column and the other in turn, take the memory of two
+CREATE TABLE h (s text COLLATE "C", v text COLLATE "C") WITH (autovacuum_enabled = off);
+INSERT INTO h SELECT lpad(i::text, 4, '0') || CASE WHEN i % 2 = 0 THEN ' and more' ELSE '' END, 'a text that is longer ' || j FROM generate_series(1, 6000) i, generate_series(1, 2) j;
+CREATE INDEX h_s ON h USING gpu_btree (s, v);
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_sort = off;
+DECLARE c CURSOR FOR SELECT * FROM h ORDER BY s, v;
+MOVE ALL IN c;
+SELECT sum(total_bytes) < 2000000 FROM pg_backend_memory_contexts WHERE name IN ('ExecutorState', 'gpuds run', 'TupleSort main', 'TupleSort sort');
+COMMIT;
+
 -- merge joins, which go back to a mark, over runs and duplicates
 CREATE TABLE o (s text COLLATE "C", v varchar(80) COLLATE "C") WITH (autovacuum_enabled = off);
 INSERT INTO o SELECT s, v FROM t WHERE id % 3 = 0 OR id > 10500;

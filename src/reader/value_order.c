@@ -192,6 +192,24 @@ next_alike(IndexScanDesc scan, GpudsCursor *cursor, int column, const GpudsEntry
 	return false;
 }
 
+/*
+ * Moves to the next entry that is not of the run that the scan has just given: what such a run has got since
+ * then, no snapshot of ours sees (R4).
+ */
+static bool
+next_other(IndexScanDesc scan, GpudsCursor *cursor, GpudsNextEntry next)
+{
+	const int column = cursor->place == GPUDS_PLACE_ON ? run_column(cursor) : -1;
+	const GpudsEntry given = cursor->current;
+
+	do
+	{
+		if (!next(scan, cursor))
+			return false;
+	} while (column >= 0 && is_alike(cursor, column, &given));
+	return true;
+}
+
 /* Reads the run of an entry by a column, the second one of which is the current entry, and sorts it. */
 static void
 read_run(IndexScanDesc scan, GpudsCursor *cursor, int column, const GpudsEntry *first, GpudsNextEntry next)
@@ -237,7 +255,7 @@ gpuds_value_order_next(IndexScanDesc scan, bool forward, GpudsNextEntry next)
 			}
 			leave(cursor, forward);
 		}
-		if (!next(scan, cursor))
+		if (!next_other(scan, cursor, next))
 			return false;
 		column = run_column(cursor);
 		if (column < 0)

@@ -17,6 +17,8 @@
  *			direction.  So it may turn round, and stand in a run that was read long ago.
  *	  R3	The snapshot sees the same rows of a run whenever it is read.  So two runs are kept: the one
  *			that a mark is in, and another one, as a merge join goes back and forth between neighbours.
+ *	  R4	A run is given as a whole, from one end to the other, be it of one entry only.  Entries that come
+ *			to it later are passed over where the scan goes on by value: the snapshot sees none of their rows.
  *
  * In a parallel scan one participant reads all (am/index_scan.c).
  *

@@ -37,7 +37,7 @@ struct GpudsRunRows
 {
 	IndexScanDesc scan;
 	const GpudsKeyLayout *layout;
-	MemoryContext context; /* of this, and of all runs */
+	MemoryContext context; /* of this, and of the contexts of runs */
 	IndexFetchTableData *fetch;
 	TupleTableSlot *slot;
 	EState *estate;                               /* for expressions; NULL: there are none */
@@ -49,6 +49,7 @@ struct GpudsRunRows
 struct GpudsValueRun
 {
 	GpudsRunRows *rows;
+	MemoryContext context; /* of this, and of what it sorts */
 	int column;
 	GpudsEntry bits; /* that entries of a run by the column have in common */
 	GpudsEntry like; /* an entry of the run */
@@ -171,16 +172,18 @@ add_key_column(Order *order, TupleDesc desc, const GpudsKeyColumn *column)
 		add_column(order, desc, UUIDOID, type->lt_opr, InvalidOid, column->nulls_first);
 }
 
-/* Makes a run by a column, which is to be cleared before it is used; in the memory context of rows. */
+/* Makes a run by a column, which is to be cleared before it is used. */
 GpudsValueRun *
 gpuds_value_run_begin(GpudsRunRows *rows, int column)
 {
-	MemoryContext old = MemoryContextSwitchTo(rows->context);
+	MemoryContext context = AllocSetContextCreate(rows->context, "gpuds run", ALLOCSET_SMALL_SIZES);
+	MemoryContext old = MemoryContextSwitchTo(context);
 	GpudsValueRun *run = palloc0(sizeof(GpudsValueRun));
 	const int nkeys = rows->layout->nkeys;
 	Order order = { .n = 0 };
 
 	run->rows = rows;
+	run->context = context;
 	run->column = column;
 	gpuds_key_run_bits(rows->layout, column, &run->bits);
 	run->desc = CreateTemplateTupleDesc(nkeys - column + ENTRY_COLUMNS);
@@ -408,11 +411,12 @@ gpuds_value_run_end_of(const GpudsValueRun *run, bool forward)
 	return forward ? run->last : run->first;
 }
 
-/* Frees all but the memory that rows have. */
+/* Frees a run; a scan that meets runs by several columns makes many. */
 void
 gpuds_value_run_end(GpudsValueRun *run)
 {
 	ExecDropSingleTupleTableSlot(run->unsorted);
 	ExecDropSingleTupleTableSlot(run->sorted);
 	tuplesort_end(run->sort);
+	MemoryContextDelete(run->context);
 }
