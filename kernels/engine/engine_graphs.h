@@ -744,12 +744,19 @@ gpu_scanner_lay_over(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, 
 
 	if (status != GPU_OK)
 		return status;
-	graph->over.is = *differ > 0;
-	if (!graph->over.is)
+	if (*differ == 0)
+	{
 		gpu_engine_borrow(engine, graph);
-	else if (same)
+		return GPU_OK;
+	}
+	{
+		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+
+		gpu_graph_borrow_over(graph);
+	}
+	if (same)
 		gpu_engine_move_origin(engine, graph);
-	return status;
+	return GPU_OK;
 }
 
 /* All edges have come. */

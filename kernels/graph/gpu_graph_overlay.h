@@ -210,8 +210,9 @@ gpu_graph_new_edges(GpuGraph *graph, GpuScanStream *stream, int64_t n)
 }
 
 /*
- * What may differ from the base is known, and all edges that were sent have come: the graph has the base's
- * arrays, and the differences beside them.  *differ: how many these are; 0: none.
+ * What may differ from the base is known, and all edges that were sent have come: makes the differences of
+ * them.  *differ: how many these are.  Unless there is none, the graph is to borrow the base's arrays with
+ * them.
  */
 static inline uint32_t
 gpu_graph_lay_over(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
@@ -233,13 +234,17 @@ gpu_graph_lay_over(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
 	if (!gpu_finish(s))
 		return s->status;
 	gpu_graph_sort_close(graph, &sort);
-	if (status != GPU_OK)
-		return status;
 	*differ = graph->over.ngone + graph->over.m;
+	return status;
+}
+
+/* Has the base's arrays, and the differences beside them. */
+static inline void
+gpu_graph_borrow_over(GpuGraph *graph)
+{
 	gpu_graph_borrow_edges(graph);
 	graph->over.is = true;
 	graph->n += graph->over.n;
-	return GPU_OK;
 }
 
 /* Makes marks of the edges of the base that are left, of a graph that knows how it differs. */
