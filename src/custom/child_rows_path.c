@@ -44,19 +44,13 @@ typedef struct Search
 	ScanDirection direction;
 } Search;
 
-static bool
-is_ordered_index(const IndexOptInfo *index)
-{
-	return gpuds_covering_is_ours(index) && gpuds_index_orders(index);
-}
-
 /* Can rows of an index's scan be merged with the first child's? */
 static bool
 is_alike(const Search *search, const IndexOptInfo *index)
 {
 	GpudsKeyLayout layout;
 
-	if (!is_ordered_index(index))
+	if (!gpuds_covering_is_in_order(index))
 		return false;
 	gpuds_scan_layout(index, &layout);
 	return gpuds_key_orders_alike(&layout, &search->layout, search->ncolumns);
@@ -100,7 +94,7 @@ find_scans(Search *search, List *children, IndexOptInfo *first)
 	IndexPath *path;
 	ListCell *lc;
 
-	if (!is_ordered_index(first))
+	if (!gpuds_covering_is_in_order(first))
 		return NIL;
 	path = search->find(search->root, linitial(children), first, search->arg, &search->ncolumns);
 	if (path == NULL)

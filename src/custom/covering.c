@@ -56,6 +56,16 @@ gpuds_covering_is_ours(const IndexOptInfo *index)
 }
 
 /*
+ * Is it one whose entries are in the order of rows?  Those of texts are not, so core's scan would go on
+ * elsewhere than where entries were passed over, even if the query's order is by other columns, or by none.
+ */
+bool
+gpuds_covering_is_in_order(const IndexOptInfo *index)
+{
+	return gpuds_covering_is_ours(index) && gpuds_index_orders(index) && !gpuds_index_has_lossy(index);
+}
+
+/*
  * Is a relation of a query one table, without children?  False also for a relation that core has
  * proved empty: core has not matched its indexes with conditions.
  */
@@ -243,9 +253,6 @@ path_of_copy(PlannerInfo *root, RelOptInfo *table, List *pathkeys)
 	List *tested = NIL;
 	ListCell *lc;
 
-	/* Entries of texts are not in the order of rows, which nodes above would count in it. */
-	if (pathkeys != NIL && gpuds_index_has_lossy(linitial_node(IndexOptInfo, table->indexlist)))
-		return NULL;
 	create_index_paths(root, table);
 	foreach (lc, table->pathlist)
 	{

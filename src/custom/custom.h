@@ -26,6 +26,7 @@
 
 /* covering.c */
 extern bool gpuds_covering_is_ours(const IndexOptInfo *index);
+extern bool gpuds_covering_is_in_order(const IndexOptInfo *index);
 extern bool gpuds_covering_is_table(PlannerInfo *root, RelOptInfo *rel);
 extern IndexPath *gpuds_covering_path(PlannerInfo *root, RelOptInfo *rel,
 									  bool (*suits)(const IndexPath *path, void *arg, Cost *more), void *arg);

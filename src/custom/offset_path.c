@@ -257,7 +257,7 @@ gpuds_offset_paths(PlannerInfo *root, RelOptInfo *output, const FinalPathExtraDa
 	{
 		const IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (gpuds_covering_is_ours(index) && gpuds_index_orders(index))
+		if (gpuds_covering_is_in_order(index))
 			add_path_of_index(root, rel, index, output, extra);
 	}
 }

@@ -316,7 +316,7 @@ find_scan(PlannerInfo *root, RelOptInfo *rel, Order *order)
 			Cost cost;
 			bool not_null;
 
-			if (!gpuds_covering_is_ours(index) || !gpuds_index_orders(index))
+			if (!gpuds_covering_is_in_order(index))
 				continue;
 			path = scan_of_index(root, rel, index, order, pathkeys, &not_null);
 			if (path == NULL)
@@ -573,8 +573,7 @@ find_groups(Percentiles *percentiles, RelOptInfo *output)
 	{
 		IndexOptInfo *index = lfirst_node(IndexOptInfo, lc);
 
-		if (gpuds_covering_is_ours(index) && gpuds_index_orders(index) &&
-			find_groups_of(percentiles, index, output))
+		if (gpuds_covering_is_in_order(index) && find_groups_of(percentiles, index, output))
 			return true;
 	}
 	return false;
