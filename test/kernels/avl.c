@@ -10,40 +10,21 @@
  */
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdbool.h>
 
 static void loaded(void);
-static void stored(void);
 
 #define AVL_LOADED loaded
 #define AVL_STORED stored
 #define AVL_WAIT sched_yield
+#define TESTED_SCAN avl_cpu_scan
+#include "in_place.h"
 
-#include "structure_vtable.h"
-
-#define MOST 20000
 #define WORKERS 4
 
-static Arena *arena;
-static VtableTree tree;
 static avl_cpu_tree *const avl = (avl_cpu_tree *) &tree;
-static const Vtable *vtable;
-static int nwords;
-static Model m;
-static GpudsOp ops[MOST];
 
-static __thread int64_t stores_left = INT64_MAX; /* until the applier is killed */
-static __thread int64_t loads_left = INT64_MAX;  /* until something is done between two of a reader's loads */
+static __thread int64_t loads_left = INT64_MAX; /* until something is done between two of a reader's loads */
 static void (*between)(void);
-static jmp_buf killed;
-
-static void
-stored(void)
-{
-	if (--stores_left < 0)
-		longjmp(killed, 1);
-}
 
 static void
 loaded(void)
@@ -51,46 +32,6 @@ loaded(void)
 	if (--loads_left != 0)
 		return;
 	between();
-}
-
-/* Entry number i; number 0 is the lowest that there is. */
-static GpudsEntry
-entry(uint64_t i)
-{
-	GpudsEntry e = { i / 3 * 1000, nwords == 2 ? i / 3 : 0, i % 3 << 16 };
-
-	return e;
-}
-
-/* Entries number from, from + step, and so on as operations, n of them. */
-static int64_t
-make_ops(uint64_t from, uint64_t step, int64_t n, uint64_t order)
-{
-	for (int64_t i = 0; i < n; i++)
-	{
-		ops[i].e = entry(from + (uint64_t) i * step);
-		ops[i].order = order;
-	}
-	return n;
-}
-
-/* All that the tree has, forward or backward, in ascending order. */
-static int64_t
-scan(GpudsEntry *out, bool forward)
-{
-	const GpudsInterval all = vtable_all(nwords);
-	GpudsScan s = { &all, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
-	int64_t n = avl_cpu_scan(arena, &tree.common, &s, forward, out, MOST);
-
-	CHECK(n >= 0 && n < MOST);
-	for (int64_t i = 0; !forward && i < n / 2; i++)
-	{
-		GpudsEntry other = out[i];
-
-		out[i] = out[n - 1 - i];
-		out[n - 1 - i] = other;
-	}
-	return n;
 }
 
 /* Does a lookup find the entry, both ways? */
@@ -110,51 +51,6 @@ finds(const GpudsEntry *e)
 	}
 	CHECK(found[0] == found[1]);
 	return found[0] == 1;
-}
-
-/* The tree is sound, which no lock that was kept would be, and has what the model has. */
-static void
-check(void)
-{
-	static GpudsEntry out[MOST];
-
-	vtable_verify(vtable, arena, &tree);
-	CHECK(tree.common.entries == (uint64_t) m.n);
-	for (int forward = 0; forward < 2; forward++)
-	{
-		CHECK(scan(out, forward != 0) == m.n);
-		CHECK(memcmp(out, m.e, (size_t) m.n * sizeof(GpudsEntry)) == 0);
-	}
-}
-
-static void
-apply(int64_t n)
-{
-	int64_t inserted, deleted;
-
-	CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
-	model_apply(&m, ops, n, &inserted, &deleted);
-	check();
-}
-
-/* A tree of n entries number first, first + 2 and so on. */
-static void
-begin(uint64_t first, int64_t n)
-{
-	vtable_init(&tree);
-	model_init(&m, n);
-	for (m.n = 0; m.n < n; m.n++)
-		m.e[m.n] = entry(first + 2 * (uint64_t) m.n);
-	CHECK(vtable_build(vtable, arena, &tree, &m, nwords, 90) == KERNEL_OK);
-	check();
-}
-
-static void
-end(void)
-{
-	vtable_drop(vtable, arena, &tree);
-	CHECK(arena_used(arena) == 0);
-	free(m.e);
 }
 
 /* The node of an entry that is there. */
@@ -178,7 +74,7 @@ ref_of(uint64_t i)
 static void
 no_duplicates(void)
 {
-	begin(0, 100);
+	begin(100, 90);
 	apply(make_ops(0, 1, 200, GPUDS_OP_INSERT));
 	CHECK(m.n == 200);
 	apply(make_ops(0, 1, 200, GPUDS_OP_INSERT));
@@ -193,7 +89,7 @@ no_duplicates(void)
 static void
 nothing_below_the_bottom(void)
 {
-	begin(0, 0);
+	begin(0, 90);
 	for (int64_t i = 40; i-- > 0;)
 		apply(make_ops((uint64_t) i, 1, 1, GPUDS_OP_INSERT));
 	CHECK(avl_at(arena, avl_bottom(head_root(tree.common.head)))->child[AVL_RIGHT] == 0);
@@ -216,7 +112,7 @@ two_children(void)
 		const AvlNode *node;
 		bool two;
 
-		begin(0, 31);
+		begin(31, 90);
 		for (uint64_t i = 0; i < 31; i++)
 			was[i] = ref_of(2 * i);
 		node = avl_at(arena, was[victim / 2]);
@@ -242,7 +138,7 @@ rotations(void)
 {
 	for (int way = 0; way < 2; way++)
 	{
-		begin(0, 0);
+		begin(0, 90);
 		for (uint64_t i = 0; i < 300; i++)
 			apply(make_ops(way == 0 ? i : 300 - i, 1, 1, GPUDS_OP_INSERT));
 		for (uint64_t i = 0; i < 250; i++)
@@ -252,7 +148,7 @@ rotations(void)
 	/* a right-left rotation and its mirror, of three nodes */
 	for (uint64_t middle = 0; middle < 2; middle++)
 	{
-		begin(0, 0);
+		begin(0, 90);
 		apply(make_ops(2 * middle, 1, 1, GPUDS_OP_INSERT));
 		apply(make_ops(2 - 2 * middle, 1, 1, GPUDS_OP_INSERT));
 		apply(make_ops(1, 1, 1, GPUDS_OP_INSERT));
@@ -260,7 +156,7 @@ rotations(void)
 		end();
 	}
 	/* many that go to one place hang there as a tree of their own, whatever that does to the balance */
-	begin(0, 1);
+	begin(1, 90);
 	apply(make_ops(1, 1, 5000, GPUDS_OP_INSERT));
 	apply(make_ops(0, 1, 5000, GPUDS_OP_DELETE));
 	CHECK(m.n == 1);
@@ -283,7 +179,7 @@ tries_leave_no_lock(void)
 				uint32_t at;
 				int64_t done;
 
-				begin(0, 32);
+				begin(32, 90);
 				locked = avl_at(arena, i == 32 ? head_root(tree.common.head) : ref_of(2 * i));
 				locked->state |= bit;
 				avl_worker_init(&w, arena, &tree.common);
@@ -320,7 +216,7 @@ removed_hint(void)
 	uint32_t at;
 	int64_t done;
 
-	begin(0, 100);
+	begin(100, 90);
 	at = ref_of(80);
 	for (uint64_t i = 80; i >= 60; i -= 2)
 		apply(make_ops(i, 1, 1, GPUDS_OP_DELETE));
@@ -355,7 +251,7 @@ moved_under_a_search(void)
 
 		for (int64_t k = 1; on; k++)
 		{
-			begin(0, 31);
+			begin(31, 90);
 			deleted_between = victim;
 			loads_left = k;
 			CHECK(finds(&next));
@@ -426,7 +322,7 @@ killed_anywhere(int way)
 	{
 		int64_t n;
 
-		begin(0, 40);
+		begin(40, 90);
 		n = way == 0 ? make_ops(21, 2, 20, GPUDS_OP_INSERT) : make_ops(20, 1, 30, GPUDS_OP_DELETE);
 		for (int64_t i = 0; way == 2 && i < n; i += 3)
 			ops[i].order = GPUDS_OP_INSERT;
@@ -538,7 +434,7 @@ threads(double seconds)
 	int batches = 0;
 
 	stop = 0;
-	begin(0, 2500);
+	begin(2500, 90);
 	CHECK(pthread_barrier_init(&begun, NULL, WORKERS) == 0);
 	for (intptr_t i = 0; i < 2; i++)
 		CHECK(pthread_create(&readers[i], NULL, read_beside, (void *) i) == 0);
