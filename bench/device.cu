@@ -18,6 +18,7 @@
 #include "bench/batch.h"
 #define STRUCTURES_ON_GPU
 #include "kernels/structures.h"
+#include "bench/device_avl.h"
 #include "bench/device_skiplist.h"
 #include "kernels/btree/btree_structure_gpu.h"
 
@@ -717,15 +718,16 @@ copy_bandwidth(Bench *b)
 /* A row of the part about changes. */
 static Bench *rows_of;
 
-/* The skip list, of the same entries. */
+/* Another structure, of the same entries. */
+template <class T>
 static void
-bench_list(Bench *b, const Entries &e)
+bench_other(Bench *b, const BenchStructure &is, const Entries &e)
 {
 	uint64_t *probes = bench_alloc<uint64_t>(b->probes);
 	uint64_t *answers = bench_alloc<uint64_t>(b->probes);
 
-	bench_skiplist(
-		b, e.w0, e.t, e.host_w0.data(), e.host_t.data(), e.n, probes, answers,
+	bench_structure<T>(
+		b, is, e.w0, e.t, e.host_w0.data(), e.host_t.data(), e.n, probes, answers,
 		[&](int64_t n) {
 			gpu_launch(&b->stream, b->probes, Probes{ b->seed + 700, true, n, e.w0, NULL, probes, NULL });
 		},
@@ -842,7 +844,8 @@ main(int argc, char **argv)
 		if (nw == 1)
 		{
 			bench_snapshot(b, e);
-			bench_list(b, e);
+			bench_other<SkiplistOnGpu>(b, bench_skiplist, e);
+			bench_other<AvlOnGpu>(b, bench_avl, e);
 		}
 		free_entries(&e);
 	}
