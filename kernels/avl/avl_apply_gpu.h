@@ -68,9 +68,18 @@ gpu_avl_step(GpuChange *c, const GpuAvlBatch &batch, int64_t n)
 struct GpuAvlSmall
 {
 	GpuAvlBatch batch;
+	GpudsOp *ops; /* a copy of those that the host has */
 	uint32_t *number;
 	uint64_t *sum; /* n + 1 */
 	GpuAvlReport *report;
+
+	/* Fetches an operation; nothing is counted yet. */
+	GPU_FN void fetch(int64_t i) const
+	{
+		ops[i] = batch.ops[i];
+		if (i == 0)
+			*batch.totals = GpuAvlTotals();
+	}
 
 	/* Where an operation is in order. */
 	GPU_FN void sort(int64_t i) const
@@ -78,8 +87,7 @@ struct GpuAvlSmall
 		int64_t before = 0;
 
 		for (int64_t k = 0; k < batch.n; k++)
-			before += gpu_op_less(&batch.ops[k], &batch.ops[i]) ||
-					  (k < i && !gpu_op_less(&batch.ops[i], &batch.ops[k]));
+			before += gpu_op_less(&ops[k], &ops[i]) || (k < i && !gpu_op_less(&ops[i], &ops[k]));
 		number[before] = (uint32_t) i;
 	}
 
@@ -109,7 +117,9 @@ struct GpuAvlSmall
 		const int64_t n = batch.n;
 		GpuAvlBatch b = batch;
 
+		cluster.each(n, [&](int64_t i) { fetch(i); });
 		cluster.each(n, [&](int64_t i) { sort(i); });
+		b.ops = ops;
 		b.number = number;
 		cluster.each(n + 1, [&](int64_t i) { b.find(i); });
 		cluster.each(n + 1, [&](int64_t i) { sum[i] = sum_before(b.effective, i); });
@@ -152,6 +162,7 @@ gpu_avl_small_layout(GpuScratch *scratch, GpuAvlSmall *small, int64_t n, int lev
 {
 	gpu_avl_layout(scratch, &small->batch, n);
 	small->batch.task = gpu_scratch<GpuAvlTask>(scratch, n * levels);
+	small->ops = gpu_scratch<GpudsOp>(scratch, n);
 	small->number = gpu_scratch<uint32_t>(scratch, n);
 	small->sum = gpu_scratch<uint64_t>(scratch, n + 1);
 }
@@ -240,7 +251,6 @@ gpu_avl_apply_small(GpuChange *c, GpuTree *tree, const GpudsOp *ops, int64_t n, 
 		if (!gpu_avl_reserve(c, tree, &small.batch, operations, operations, tasks, spare))
 			return gpu_change_ok(c) ? GPU_NO_MEMORY : gpu_change_status(c);
 		gpu_report(c)->done = 0;
-		gpu_fill(&c->stream, small.batch.totals, 0, sizeof(GpuAvlTotals));
 		gpu_launch_cluster(&c->stream, n + 1, small);
 		if (gpu_change_ok(c))
 			gpu_report_wait(c);
