@@ -716,6 +716,7 @@ gpu_scanner_unlay(GpuEngine *engine, GpuScanStream *stream, GpuGraph **graph)
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 
 		gpu_graph_lend(*graph, (*graph)->base);
+		gpu_graph_return_all(*graph);
 	}
 	status = gpu_graph_unlay(*graph, &stream->stream);
 	return status == GPU_OK ? gpu_scanner_make_anew(engine, stream, graph, &differ) : status;

@@ -265,13 +265,12 @@ gpu_graph_mark_left(GpuGraph *graph, GpuStream *s)
 
 /*
  * An overlay becomes a graph whose edges have come, and is yet to be made (gpu_graph_update).  What the base
- * can use of it has been lent.
+ * can use of it has been lent, and what is the base's has been returned.
  */
 static inline uint32_t
 gpu_graph_unlay(GpuGraph *graph, GpuStream *s)
 {
 	gpu_graph_rest(graph);
-	gpu_graph_return_all(graph);
 	gpu_graph_give(graph, &graph->back.offsets);
 	gpu_graph_give(graph, &graph->back.members);
 	graph->n = graph->m = 0;
