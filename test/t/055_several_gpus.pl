@@ -4,18 +4,13 @@
 use strict;
 use warnings;
 
+use GpudsCards;
 use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-need_cuda();
-
-my $node = new_node('cards',
-	conf => "restart_after_crash = off\nmax_worker_processes = 16\ngpuds.device_memory = 40MB\n"
-	  . "gpuds.staging_memory = 16MB\n");
-plan(skip_all => 'only the emulated GPU is as many as one likes')
-  unless device_state($node, 'name') =~ /emulated/;
+my $node = several_cards('cards');
 
 # A list that is wrong keeps the server from starting.
 $node->stop;
@@ -29,17 +24,6 @@ in_log($node, qr/FATAL:  invalid value for parameter "gpuds.device_ids": "0,0"\n
 
 sub value { return $node->safe_psql('postgres', $_[0]) }
 
-# cards_are(name, states): what gpuds_devices says of them becomes so
-sub cards_are
-{
-	my ($name, @states) = @_;
-
-	ok($node->poll_query_until('postgres',
-			"SELECT string_agg(state, ' ' ORDER BY name) FROM gpuds_devices WHERE kind = 'cuda'", "@states"),
-		"$name: @states");
-	return;
-}
-
 # Where the indexes of so many tables are
 sub devices
 {
@@ -48,24 +32,14 @@ sub devices
 		FROM gpuds_indexes WHERE indexrelname < 'k_' || chr(97 + $n)");
 }
 
-# A query of a table: by its index, and without
-sub count_of { return index_sql("SELECT count(*), sum(v) FROM t_$_[0] WHERE k BETWEEN 500 AND 900") }
-sub rows_of { return scan_sql("SELECT count(*), sum(v) FROM t_$_[0] WHERE k BETWEEN 500 AND 900") }
+# A query of a table
+sub query_of { return "SELECT count(*), sum(v) FROM t_$_[0] WHERE k BETWEEN 500 AND 900" }
 
 # answers(name, tables): indexes give what tables have
 sub answers
 {
 	my ($name, @tables) = @_;
-	my @wrong;
-
-	for my $t (@tables)
-	{
-		my $right = value(rows_of($t));
-		my $found = value('SET client_min_messages = error; ' . count_of($t));
-
-		push @wrong, "t_$t: $found, not $right" if $found ne $right;
-	}
-	is("@wrong", '', "$name: answers");
+	answers_agree($node, $name, map { query_of($_) } @tables);
 	return;
 }
 
@@ -76,7 +50,7 @@ my @all = 'a' .. 'l';
 	local $ENV{CUDA_VISIBLE_DEVICES} = '0,1,2,3';
 	$node->append_conf('postgresql.conf', "gpuds.device_ids = ''\n");
 	$node->start;
-	cards_are('all that are seen', ('ready') x 4);
+	cards_are($node, 'all that are seen', ('ready') x 4);
 	is(value("SELECT string_agg(name, ', ' ORDER BY name) FROM gpuds_devices WHERE kind = 'cuda'"),
 		join(', ', map { "emulated GPU (cuda:$_)" } 0 .. 3), 'each has its number');
 	value(join('', map { "CREATE TABLE t_$_ (k bigint, v int);
@@ -89,7 +63,7 @@ my @all = 'a' .. 'l';
 	# One that is not seen is absent, and the other serves.
 	$node->append_conf('postgresql.conf', "gpuds.device_ids = '7, 2'\n");
 	$node->restart;
-	cards_are('one that is not there', 'absent', 'ready');
+	cards_are($node, 'one that is not there', 'absent', 'ready');
 	answers('one that is not there', 'a', 'b');
 	is(devices(2), 'cuda:2 cuda:2', 'what is loaded is on the one that is');
 }
@@ -97,7 +71,7 @@ my @all = 'a' .. 'l';
 # Two cards
 $node->append_conf('postgresql.conf', "gpuds.device_ids = '0,2'\n");
 $node->restart;
-cards_are('two cards', 'ready', 'ready');
+cards_are($node, 'two cards', 'ready', 'ready');
 value("SELECT gpuds_index_load('k_$_')") for ('a' .. 'd');
 is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:2', 'two cards: they take turns');
 like(value('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT count(*) FROM t_b WHERE k < 15000'),
@@ -162,12 +136,6 @@ SKIP:
 	skip 'not built with INJECTION_POINTS=1', 1 unless injection_points($node);
 
 	sub worker_of { return value("SELECT worker_pid FROM gpuds_devices WHERE name ~ 'cuda:$_[0]'") }
-	sub set_failures
-	{
-		$node->append_conf('postgresql.conf', "gpuds.device_open_failures = $_[0]\n");
-		$node->reload;
-		return;
-	}
 
 	# A drop that is given up is left to the worker of the card.
 	value("SELECT gpuds_index_load('k_$_')") for ('a', 'b');
@@ -186,17 +154,15 @@ SKIP:
 	value("SELECT gpuds_index_load('k_$_')") for ('a' .. 'd');
 	is(devices(4), 'cuda:0 cuda:2 cuda:0 cuda:2', 'loaded again');
 	my $other = worker_of(0);
-	set_failures(1000);
-	is(value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; " . count_of('b')),
-		value(rows_of('b')), 'lost under a query: right answer');
-	cards_are('one is lost', 'ready', 'starting');
+	fail_to_open($node, 1000);
+	is(lose_card($node, query_of('b')), value(scan_sql(query_of('b'))), 'lost under a query: right answer');
+	cards_are($node, 'one is lost', 'ready', 'starting');
 	answers('one is lost', 'a' .. 'd');
 	is(devices(4), 'cuda:0 cuda:0 cuda:0 cuda:0', 'its indexes are loaded on the other');
 	is(worker_of(0) . value("SELECT losses FROM gpuds_devices WHERE name ~ 'cuda:0'"), "${other}0",
 		'the other has served all the time');
 	answers('one is lost, and more indexes than the other has memory for', @all);
-	is(value("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND memory_used > memory_total"),
-		'0', 'within its memory');
+	memory_is_kept($node, 'one is lost');
 	like(new_log($node), qr/gpuds lost its CUDA device.*\n(?:.*\n)*?.*CONTEXT:  GPU 2/,
 		'the log says which was lost');
 
@@ -204,8 +170,8 @@ SKIP:
 	value("DROP INDEX k_d;
 		SELECT gpuds_index_evict('k_' || chr(c)) FROM generate_series(97, 108) c WHERE c <> 100");
 	value("SELECT gpuds_index_load('k_$_')") for ('a', 'b');
-	set_failures(0);
-	cards_are('opened again', 'ready', 'ready');
+	fail_to_open($node, 0);
+	cards_are($node, 'opened again', 'ready', 'ready');
 	value("SELECT gpuds_index_load('k_c')");
 	is(devices(3), 'cuda:0 cuda:0 cuda:2', 'what is loaded then has its room');
 	value('CREATE INDEX k_d ON t_d USING gpu_btree (k)');
@@ -219,7 +185,7 @@ SKIP:
 	my $hangs = $node->background_psql('postgres', on_error_stop => 0);
 	$hangs->query_until(qr/go/,
 		"SET client_min_messages = error; SET gpuds.device_fault = 'hang';\n\\echo go\n"
-		  . count_of('b') . "\n");
+		  . index_sql(query_of('b')) . "\n");
 	ok($node->poll_query_until('postgres',
 			"SELECT detail ~ 'two seconds' FROM gpuds_devices WHERE name ~ 'cuda:2'"),
 		'one hangs: it says so');
@@ -231,7 +197,7 @@ SKIP:
 		'it counts as lost');
 	is(worker_of(0), $other, 'the other does not');
 	$hangs->quit;
-	cards_are('after a hang', 'ready', 'ready');
+	cards_are($node, 'after a hang', 'ready', 'ready');
 	answers('after a hang', 'a', 'b');
 
 	# Sessions on all indexes while one card after the other is lost, again and again
@@ -243,22 +209,22 @@ SKIP:
 	my $bench = start_pgbench($node, '-c 16 -j 2 -T 12', @scripts);
 	for (1 .. 10)
 	{
-		value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; "
-			  . count_of($all[ int(rand(@all)) ]));
+		lose_card($node, query_of($all[ int(rand(@all)) ]));
 		select(undef, undef, undef, 0.5);
 	}
 	ok(finish_pgbench($bench), 'lost again and again: right answers') or diag($bench->{out});
-	cards_are('at the end', 'ready', 'ready');
+	cards_are($node, 'at the end', 'ready', 'ready');
 	answers('at the end', @all);
 	check_all_indexes($node, 'at the end: all indexes are whole');
 
 	# All are lost: the CPU answers, and the server can be stopped.
-	set_failures(1000);
+	fail_to_open($node, 1000);
 	value("SELECT gpuds_index_evict('k_$_')") for @all;
 	value("SELECT gpuds_index_load('k_a')");
-	value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; " . count_of('a')) for 1 .. 2;
-	cards_are('all are lost', 'starting', 'starting');
-	is(value('SET gpuds.device = auto; ' . count_of('a')), value(rows_of('a')), 'all are lost: right answer');
+	lose_card($node, query_of('a')) for 1 .. 2;
+	cards_are($node, 'all are lost', 'starting', 'starting');
+	is(value('SET gpuds.device = auto; ' . index_sql(query_of('a'))),
+		value(scan_sql(query_of('a'))), 'all are lost: right answer');
 }
 
 $node->stop('fast');

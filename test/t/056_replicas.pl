@@ -4,32 +4,18 @@
 use strict;
 use warnings;
 
+use GpudsCards;
 use GpudsPoints;
 use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-need_cuda();
-
-my $node = new_node('replicas',
-	conf => "restart_after_crash = off\nmax_worker_processes = 24\ngpuds.device_memory = 40MB\n"
-	  . "gpuds.staging_memory = 16MB\n");
-plan(skip_all => 'only the emulated GPU is as many as one likes')
-  unless device_state($node, 'name') =~ /emulated/;
+my $node = several_cards('replicas');
 $node->append_conf('postgresql.conf', "gpuds.device_ids = '0,1,2,3'\n");
 $node->restart;
 
 sub value { return $node->safe_psql('postgres', $_[0]) }
 
-# becomes(name, query, answer)
-sub becomes
-{
-	my ($name, $query, $answer) = @_;
-	ok($node->poll_query_until('postgres', $query, $answer), $name) or diag(value($query));
-	return;
-}
-
-my $cards = "SELECT string_agg(state, ' ' ORDER BY name) FROM gpuds_devices WHERE kind = 'cuda'";
 my $used = "SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND memory_used > 0";
 
 # How many copies an index has, and on how many GPUs; and the same, after a scan of it
@@ -46,25 +32,11 @@ my @queries = ('SELECT count(*), sum(v) FROM t WHERE k BETWEEN 500 AND 900',
 	'SELECT k, v FROM t WHERE k = 7 ORDER BY v', 'SELECT min(k), max(k), count(*) FROM t WHERE k > 19000',
 	'SELECT k % 10 AS g, count(*) FROM t WHERE k < 300 GROUP BY g ORDER BY g');
 
-sub answers
-{
-	my ($name) = @_;
-	my @wrong;
-
-	for my $query (@queries)
-	{
-		my $right = value(scan_sql($query));
-		my $found = value('SET client_min_messages = error; ' . index_sql($query));
-
-		push @wrong, "$query: $found, not $right" if $found ne $right;
-	}
-	is("@wrong", '', "$name: answers");
-	return;
-}
+sub answers { return answers_agree($node, $_[0], @queries) }
 
 sub fails { return ($node->psql('postgres', $_[0]))[2] }
 
-becomes('all serve', $cards, 'ready ready ready ready');
+cards_are($node, 'all serve', ('ready') x 4);
 value('CREATE TABLE t (k bigint, v int);
 	INSERT INTO t SELECT i::bigint * 7919 % 20000, i FROM generate_series(1, 20000) i;
 	CREATE INDEX i ON t USING gpu_btree (k); VACUUM (FREEZE, ANALYZE) t');
@@ -95,7 +67,7 @@ is(value(copies_of('i')) . value($used), '2 22', 'two of them');
 value("SELECT gpuds_index_evict('i')");
 is(value($used), '0', 'evicted: all memory is back');
 answers('evicted');
-becomes('loaded by scans: both come back', scanned(), '2 2');
+becomes($node, 'loaded by scans: both come back', scanned(), '2 2');
 
 # What is joined is asked where both are.
 value('CREATE TABLE u (k bigint); INSERT INTO u SELECT i FROM generate_series(1, 9000) i;
@@ -109,12 +81,12 @@ value('CREATE INDEX j ON t USING gpu_skiplist (k); CREATE INDEX h ON t USING gpu
 value("SELECT gpuds_index_load('$_', 4)") for ('j', 'h');
 is(value(copies_of('j')) . ' ' . value(copies_of('h')), '4 4 4 4', 'other access methods');
 value('DROP INDEX j; REINDEX INDEX h; DROP TABLE u');
-becomes('dropped and made anew: only the other index has memory', $used, '2');
+becomes($node, 'dropped and made anew: only the other index has memory', $used, '2');
 value('BEGIN; TRUNCATE t; ROLLBACK');
 answers('truncated and rolled back');
 is(value(scanned()), '2 2', 'it has its copies');
 value('CREATE TABLE w AS SELECT * FROM t; TRUNCATE t');
-becomes('truncated: all memory is back', $used, '0');
+becomes($node, 'truncated: all memory is back', $used, '0');
 value('INSERT INTO t SELECT * FROM w; DROP INDEX h');
 value('VACUUM (FREEZE, ANALYZE) t');
 answers('filled again');
@@ -130,7 +102,7 @@ value("SELECT gpuds_index_load('i', 2); SELECT gpuds_index_evict('i'); SET enabl
 		END LOOP;
 	END \$\$; SELECT gpuds_index_load('i', 1); COMMIT");
 my $loaders = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'gpuds loader'";
-becomes('no loader', $loaders, '0');
+becomes($node, 'no loader', $loaders, '0');
 is(value(copies_of('i')), '1 1', 'fewer: none comes back');
 
 # More of them than there is room for: the others keep theirs
@@ -143,11 +115,10 @@ value("CREATE TABLE b (k bigint, v int); INSERT INTO b SELECT i, i FROM generate
 	VACUUM (FREEZE, ANALYZE) b");
 value("SELECT gpuds_index_load('$_', 4)") for ('bi', 'bj');
 isnt(value(copies_of('i')), '4 4', 'indexes that need the room evict copies');
-is(value("SELECT count(*) FROM gpuds_devices WHERE kind = 'cuda' AND memory_used > memory_total"), '0',
-	'within the memory');
+memory_is_kept($node, 'more copies than there is room for');
 answers('more copies than there is room for');
 value('DROP TABLE b');
-becomes('room again: all come back', scanned(), '4 4');
+becomes($node, 'room again: all come back', scanned(), '4 4');
 
 SKIP:
 {
@@ -157,20 +128,20 @@ SKIP:
 	value("SELECT gpuds_index_load('i', 2); INSERT INTO t VALUES (1, 1);
 		ALTER SYSTEM SET gpuds.wait_at = 'catch-up-read'");
 	$node->reload;
-	becomes('all who begin will wait', 'SHOW gpuds.wait_at', 'catch-up-read');
+	becomes($node, 'all who begin will wait', 'SHOW gpuds.wait_at', 'catch-up-read');
 	my $gate = gate($node, 'catch-up-read');
 	{
 		local $ENV{PGOPTIONS} = "-c gpuds.wait_at=";
 		value("SELECT gpuds_index_evict('i')");
-		becomes('a loader is there', after_scan($loaders), '1');
+		becomes($node, 'a loader is there', after_scan($loaders), '1');
 	}
 	held_at($node, 'catch-up-read', 'it is held');
 	value('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE backend_type = \'gpuds loader\'');
-	becomes('it ends', $loaders, '0');
+	becomes($node, 'it ends', $loaders, '0');
 	value('ALTER SYSTEM RESET gpuds.wait_at');
 	$node->reload;
 	$gate->quit;
-	becomes('both copies have all', after_scan("SELECT count(*) FROM gpuds_indexes
+	becomes($node, 'both copies have all', after_scan("SELECT count(*) FROM gpuds_indexes
 		WHERE indexrelname = 'i' AND applied_position = journal_position"), '2');
 
 	sub losses { return "SELECT sum(losses) FROM gpuds_devices WHERE kind = 'cuda'" }
@@ -180,13 +151,6 @@ SKIP:
 		return value('EXPLAIN (ANALYZE, VERBOSE, COSTS OFF) SELECT count(*) FROM t WHERE k < 15000') =~
 		  /Device: (cuda:\d)$/m ? $1 : '';
 	}
-	sub set_failures
-	{
-		$node->append_conf('postgresql.conf', "gpuds.device_open_failures = $_[0]\n");
-		$node->reload;
-		return;
-	}
-
 	# One has a request that does not come to an end: others are asked.
 	value("SELECT gpuds_index_load('i', 1); SELECT gpuds_index_load('i', 2)");
 	my $busy = $node->background_psql('postgres', on_error_stop => 0);
@@ -205,22 +169,21 @@ SKIP:
 	value('UPDATE t SET v = v + 1 WHERE k % 3 = 0');
 	answers('changed again');
 	my $loads = loads();
-	set_failures(1000);
+	fail_to_open($node, 1000);
 	for my $lost (1, 2)
 	{
-		is(value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; "
-			  . index_sql($queries[0])),
-			value(scan_sql($queries[0])), "lost under a query ($lost): right answer");
-		becomes("$lost lost", losses(), $lost);
+		is(lose_card($node, $queries[0]), value(scan_sql($queries[0])),
+			"lost under a query ($lost): right answer");
+		becomes($node, "$lost lost", losses(), $lost);
 		answers("$lost lost");
 	}
-	becomes('the free card has taken one', scanned(), '2 2');
+	becomes($node, 'the free card has taken one', scanned(), '2 2');
 	is(loads(), $loads + 1, "no other load");
 	check_index($node, 'i', 'all that are left agree');
-	set_failures(0);
-	becomes('all serve again', $cards, 'ready ready ready ready');
+	fail_to_open($node, 0);
+	cards_are($node, 'all serve again', ('ready') x 4);
 	answers('all serve again');
-	becomes('three copies again', scanned(), '3 3');
+	becomes($node, 'three copies again', scanned(), '3 3');
 
 	# Readers and writers while one card after the other is lost
 	value("SELECT gpuds_index_load('i', 4)");
@@ -235,12 +198,11 @@ SKIP:
 	my $bench = start_pgbench($node, '-c 8 -j 2 -T 10', [ $reads, 3 ], [ $writes, 1 ]);
 	for (1 .. 8)
 	{
-		value("SET client_min_messages = error; SET gpuds.device_fault = 'sticky'; "
-			  . index_sql($queries[0]));
+		lose_card($node, $queries[0]);
 		select(undef, undef, undef, 0.5);
 	}
 	ok(finish_pgbench($bench), 'lost again and again: right answers') or diag($bench->{out});
-	becomes('at the end all serve', $cards, 'ready ready ready ready');
+	cards_are($node, 'at the end all serve', ('ready') x 4);
 	answers('at the end');
 	check_all_indexes($node, 'at the end: all copies are whole');
 }
