@@ -341,10 +341,11 @@ COMMENT ON FUNCTION gpuds_index_estimate(regclass, name[], name[], name) IS
 	'what an index on these columns would take: entries, bytes on disk, in shared memory, on a GPU';
 
 -- For the owner of the table, as those below.
-CREATE FUNCTION gpuds_index_load(index regclass, replicas integer) RETURNS boolean
+CREATE FUNCTION gpuds_index_load(index regclass, replicas integer, parts integer DEFAULT 1) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'gpuds_index_load_replicas' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpuds_index_load(regclass, integer) IS 'load an index onto so many GPUs; an error if there is no room';
+COMMENT ON FUNCTION gpuds_index_load(regclass, integer, integer) IS
+	'load an index onto so many GPUs, each time in so many parts; an error if there is no room';
 
 CREATE FUNCTION gpuds_index_stats_reset(index regclass) RETURNS void
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;

@@ -590,10 +590,11 @@ CREATE FUNCTION gpuds_index_load(index regclass) RETURNS boolean
 
 COMMENT ON FUNCTION gpuds_index_load(regclass) IS 'load an index onto its device now; an error if there is no room';
 
-CREATE FUNCTION gpuds_index_load(index regclass, replicas integer) RETURNS boolean
+CREATE FUNCTION gpuds_index_load(index regclass, replicas integer, parts integer DEFAULT 1) RETURNS boolean
 	AS 'MODULE_PATHNAME', 'gpuds_index_load_replicas' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 
-COMMENT ON FUNCTION gpuds_index_load(regclass, integer) IS 'load an index onto so many GPUs; an error if there is no room';
+COMMENT ON FUNCTION gpuds_index_load(regclass, integer, integer) IS
+	'load an index onto so many GPUs, each time in so many parts; an error if there is no room';
 
 CREATE FUNCTION gpuds_index_evict(index regclass) RETURNS boolean
 	AS 'MODULE_PATHNAME' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;

@@ -97,14 +97,21 @@ evict_from(Relation index, int number)
 	return evicted;
 }
 
-/* Raises an error unless the index can have so many replicas. */
+/* On how many GPUs an index is to be, and in how many parts each time. */
+typedef struct Placement
+{
+	int replicas;
+	int parts;
+} Placement;
+
+/* Raises an error unless the index can have so many replicas, and so many parts of each. */
 static void
-check_replicas(Relation index, int replicas)
+check_placement(Relation index, const Placement *wanted)
 {
 	const bool may = !RelationUsesLocalBuffers(index) && gpuds_device_may_use(GPUDS_ON_CUDA);
 	const int most = may ? Max(gpuds_cards, 1) : 1;
 
-	if (replicas < 1 || replicas > most)
+	if (wanted->replicas < 1 || wanted->replicas > most)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("replicas of index \"%s\" must be between 1 and %d", RelationGetRelationName(index),
@@ -112,18 +119,37 @@ check_replicas(Relation index, int replicas)
 				 errdetail(
 					 "Each replica is on another of the GPUs that the session may use; a temporary index is "
 					 "on none.")));
+	if (wanted->parts < 1 || wanted->parts > most / wanted->replicas)
+		ereport(ERROR,
+				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+				 errmsg("parts of index \"%s\" must be between 1 and %d", RelationGetRelationName(index),
+						most / wanted->replicas),
+				 errdetail("Each part of each replica is on another of the GPUs that the session may use.")));
 }
 
-/* As both functions below; replicas 0: as many as there are to be. */
+/*
+ * Sets where the index is to be.  What is divided in another way, or is one too many, gives its memory back.
+ */
+static void
+set_placement(const GpudsMirrorSource *source, const Placement *wanted)
+{
+	const int parts = gpuds_mirror_parts(source);
+
+	if (!gpuds_copies_want(source, wanted->replicas, wanted->parts))
+		refuse(source->index);
+	(void) evict_from(source->index, GPUDS_MIRROR_ON_GPU(parts == wanted->parts ? wanted->replicas : 0));
+}
+
+/* As both functions below; wanted NULL: as it is. */
 static bool
-load(Oid indexid, int replicas)
+load(Oid indexid, const Placement *wanted)
 {
 	Relation heap;
 	Relation index = gpuds_admin_open(indexid, &heap);
 	bool has_file = gpuds_admin_has_file(index);
 
-	if (replicas != 0)
-		check_replicas(index, replicas);
+	if (wanted)
+		check_placement(index, wanted);
 	if (has_file)
 	{
 		GpudsIndexInfo info = *gpuds_index_info(index);
@@ -134,14 +160,10 @@ load(Oid indexid, int replicas)
 		source.layout = &info.layout;
 		source.file_id = info.file_id;
 		source.fillfactor = GpudsGetFillfactor(index);
-		if (replicas != 0 && gpuds_cards > 1 && !RelationUsesLocalBuffers(index))
-		{
-			if (!gpuds_copies_want(&source, replicas))
-				refuse(index);
-			(void) evict_from(index, GPUDS_MIRROR_ON_GPU(replicas));
-		}
-		if (!gpuds_mirror_load(&source, &ref) ||
-			(replicas > 1 && !gpuds_device_is_remote(ref.mirror->tree.kind)))
+		if (wanted && gpuds_cards > 1 && !RelationUsesLocalBuffers(index))
+			set_placement(&source, wanted);
+		if (!gpuds_mirror_load(&source, &ref) || (wanted && wanted->replicas * wanted->parts > 1 &&
+												  !gpuds_device_is_remote(ref.mirror->tree.kind)))
 			refuse(index);
 		load_side_values(heap, index, &info.layout);
 	}
@@ -160,21 +182,22 @@ load(Oid indexid, int replicas)
 Datum
 gpuds_index_load(PG_FUNCTION_ARGS)
 {
-	PG_RETURN_BOOL(load(PG_GETARG_OID(0), 0));
+	PG_RETURN_BOOL(load(PG_GETARG_OID(0), NULL));
 }
 
 /*
- * gpuds_index_load(index regclass, replicas integer) returns boolean
+ * gpuds_index_load(index regclass, replicas integer, parts integer) returns boolean
  *
- * The same, after setting on how many GPUs the index is to be.  That holds, also after an error, until it is
- * called again, the index has another file, or the server is restarted.
+ * The same, after setting on how many GPUs the index is to be, and into how many parts it is to be divided
+ * each time, at least.  That holds, also after an error, until it is called again, the index has another
+ * file, or the server is restarted.
  */
 Datum
 gpuds_index_load_replicas(PG_FUNCTION_ARGS)
 {
-	const int replicas = PG_GETARG_INT32(1);
+	const Placement wanted = { PG_GETARG_INT32(1), PG_GETARG_INT32(2) };
 
-	PG_RETURN_BOOL(load(PG_GETARG_OID(0), replicas == 0 ? -1 : replicas));
+	PG_RETURN_BOOL(load(PG_GETARG_OID(0), &wanted));
 }
 
 /*

@@ -52,7 +52,7 @@ typedef struct MirrorReport
 	bool loaded;
 	bool has_applier;
 	bool is_lacking; /* memory */
-	int card;
+	uint32 cards;    /* by bits */
 	uint64 entries;
 	uint64 bytes;
 	uint64 position; /* records applied, of all stripes */
@@ -259,7 +259,7 @@ read_mirror(GpudsMirror *mirror, const RelFileLocator *locator, MirrorReport *re
 	report->loaded = gpuds_mirror_is_loaded(mirror);
 	report->has_applier = mirror->applier != 0;
 	report->is_lacking = gpuds_memory_is_lacking(mirror);
-	report->card = gpuds_device_card(&mirror->tree);
+	report->cards = gpuds_device_places(&mirror->tree);
 	report->entries = gpuds_device_entries(&mirror->tree);
 	report->bytes = gpuds_device_bytes(&mirror->tree) + gpuds_device_side_bytes(&mirror->tree);
 	report->position = 0;
@@ -438,7 +438,7 @@ gpuds_index_state(PG_FUNCTION_ARGS)
 		state = mirror_state(&report);
 		if (state == NULL)
 			continue;
-		values[0] = CStringGetTextDatum(report.loaded ? gpuds_device_card_name(kind, report.card)
+		values[0] = CStringGetTextDatum(report.loaded ? gpuds_device_cards_name(kind, report.cards)
 													  : gpuds_device_name(kind));
 		values[1] = CStringGetTextDatum(state);
 		values[2] = Int64GetDatum(report.entries);

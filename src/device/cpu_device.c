@@ -253,7 +253,7 @@ device_status(KernelStatus status)
 }
 
 static GpudsDeviceStatus
-cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
+cpu_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent, uint64 entries)
 {
 	GpudsDeviceTree *tree = load->tree;
 	Arena *arena = tree_arena(tree);

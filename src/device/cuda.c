@@ -84,30 +84,71 @@ gpuds_cuda_init(GpudsDeviceTree *tree, uint64 number)
 {
 	/* Those of temporary indexes have larger numbers and are never on a GPU. */
 	tree->cuda.number = (uint32) (number - 1);
-	pg_atomic_init_u64(&tree->cuda.epoch, 0);
-	pg_atomic_init_u64(&tree->cuda.entries, 0);
-	pg_atomic_init_u64(&tree->cuda.bytes, 0);
+	pg_atomic_init_u64(&tree->cuda.layout, 0);
+	for (int part = 0; part < (number <= gpuds_max_mirrors ? Max(gpuds_cards, 1) : 1); part++)
+	{
+		pg_atomic_init_u64(&gpuds_cuda_part(tree, part)->epoch, 0);
+		pg_atomic_init_u64(&gpuds_cuda_part(tree, part)->entries, 0);
+		pg_atomic_init_u64(&gpuds_cuda_part(tree, part)->bytes, 0);
+	}
 	pg_atomic_init_u64(&tree->cuda.side, 0);
 	pg_atomic_init_u64(&tree->cuda.side_bytes, 0);
 }
 
-/* Is the epoch still served in which the tree was loaded? */
+/* Are the epochs still served in which the tree was loaded? */
 static bool
 cuda_usable(GpudsDeviceTree *tree)
 {
-	return gpuds_epoch_is_served(pg_atomic_read_u64(&tree->cuda.epoch));
+	const int n = gpuds_device_parts(tree);
+
+	for (int part = 0; part < n; part++)
+	{
+		if (!gpuds_epoch_is_served(pg_atomic_read_u64(&gpuds_cuda_part(tree, part)->epoch)))
+			return false;
+	}
+	return true;
+}
+
+/* If one of its cards is lost, the others still hold theirs until it is dropped. */
+static size_t
+part_bytes(GpudsCudaPart *part)
+{
+	return gpuds_epoch_is_served(pg_atomic_read_u64(&part->epoch)) ? pg_atomic_read_u64(&part->bytes) : 0;
 }
 
 static size_t
 cuda_bytes(GpudsDeviceTree *tree)
 {
-	return cuda_usable(tree) ? pg_atomic_read_u64(&tree->cuda.bytes) : 0;
+	const int n = gpuds_device_parts(tree);
+	size_t bytes = 0;
+
+	for (int part = 0; part < n; part++)
+		bytes += part_bytes(gpuds_cuda_part(tree, part));
+	return bytes;
+}
+
+static size_t
+cuda_bytes_on(GpudsDeviceTree *tree, int card)
+{
+	const int n = gpuds_device_parts(tree);
+
+	for (int part = 0; part < n; part++)
+	{
+		if (gpuds_cuda_part_card(tree, part) == card)
+			return part_bytes(gpuds_cuda_part(tree, part));
+	}
+	return 0;
 }
 
 static uint64
 cuda_entries(GpudsDeviceTree *tree)
 {
-	return pg_atomic_read_u64(&tree->cuda.entries);
+	const int n = gpuds_device_parts(tree);
+	uint64 entries = 0;
+
+	for (int part = 0; part < n; part++)
+		entries += pg_atomic_read_u64(&gpuds_cuda_part(tree, part)->entries);
+	return entries;
 }
 
 /* Adds what a request has cost to gpuds_device_work. */
@@ -126,21 +167,19 @@ gpuds_cuda_count_work(const GpuRequest *request)
 }
 
 static void
-note_size(GpudsDeviceTree *tree, const GpuRequest *request)
+note_size(GpudsCudaPart *part, const GpuRequest *request)
 {
-	pg_atomic_write_u64(&tree->cuda.entries, request->entries);
-	pg_atomic_write_u64(&tree->cuda.bytes, request->bytes);
+	pg_atomic_write_u64(&part->entries, request->entries);
+	pg_atomic_write_u64(&part->bytes, request->bytes);
 }
 
 /* The engine has nothing under the tree's number any more. */
 static void
-note_gone(GpudsDeviceTree *tree)
+note_gone(GpudsCudaPart *part)
 {
-	pg_atomic_write_u64(&tree->cuda.epoch, 0);
-	pg_atomic_write_u64(&tree->cuda.entries, 0);
-	pg_atomic_write_u64(&tree->cuda.bytes, 0);
-	pg_atomic_write_u64(&tree->cuda.side, 0);
-	pg_atomic_write_u64(&tree->cuda.side_bytes, 0);
+	pg_atomic_write_u64(&part->epoch, 0);
+	pg_atomic_write_u64(&part->entries, 0);
+	pg_atomic_write_u64(&part->bytes, 0);
 }
 
 /* The same of the copy of side values that has a name, if the tree still has that one. */
@@ -170,12 +209,13 @@ gpuds_cuda_status(uint32 status)
 }
 
 /*
- * Sends a change of a tree that the mailbox has been filled with, and notes the
- * tree's new size.
+ * Sends a change of a part of a tree that the mailbox has been filled with, and notes
+ * the part's new size, or which card has refused.
  */
 static GpudsDeviceStatus
-send_change(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch)
+send_change(GpudsDeviceTree *tree, GpudsCudaPart *part, GpudsMailbox *mailbox, GpudsStagingSpan *span)
 {
+	const uint64 epoch = pg_atomic_read_u64(&part->epoch);
 	GpudsDeviceStatus status;
 
 	mailbox->request.tree = tree->cuda.number;
@@ -183,16 +223,18 @@ send_change(GpudsDeviceTree *tree, GpudsMailbox *mailbox, GpudsStagingSpan *span
 		return GPUDS_DEVICE_LOST;
 	status = gpuds_cuda_status(mailbox->request.status);
 	if (status == GPUDS_DEVICE_OK)
-		note_size(tree, &mailbox->request);
+		note_size(part, &mailbox->request);
+	if (status == GPUDS_DEVICE_NO_MEMORY)
+		tree->refused = GpudsEpochCard(epoch);
 	gpuds_cuda_count_work(&mailbox->request);
 	gpuds_mailbox_close(mailbox);
 	return status;
 }
 
 static bool
-cuda_drop(GpudsDeviceTree *tree)
+drop_part(GpudsDeviceTree *tree, GpudsCudaPart *part)
 {
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	uint64 epoch = pg_atomic_read_u64(&part->epoch);
 	bool dropped = epoch == 0;
 
 	if (!dropped)
@@ -212,7 +254,20 @@ cuda_drop(GpudsDeviceTree *tree)
 		else
 			dropped = true;
 	}
-	note_gone(tree);
+	note_gone(part);
+	return dropped;
+}
+
+static bool
+cuda_drop(GpudsDeviceTree *tree)
+{
+	const int n = gpuds_device_parts(tree);
+	bool dropped = true;
+
+	for (int part = 0; part < n; part++)
+		dropped &= drop_part(tree, gpuds_cuda_part(tree, part));
+	pg_atomic_write_u64(&tree->cuda.side, 0);
+	pg_atomic_write_u64(&tree->cuda.side_bytes, 0);
 	return dropped;
 }
 
@@ -220,27 +275,45 @@ cuda_drop(GpudsDeviceTree *tree)
  * Loads
  */
 
+/* Begins the load of a part. */
 static GpudsDeviceStatus
-cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
+begin_part(GpudsDeviceLoad *load, int number)
 {
 	GpudsDeviceTree *tree = load->tree;
-	uint64 epoch = gpuds_card_epoch(gpuds_device_card(tree));
-	GpudsMailbox *mailbox;
-	GpudsDeviceStatus status;
+	GpudsCudaPart *part = gpuds_cuda_part(tree, number);
+	uint64 epoch = gpuds_card_epoch(gpuds_cuda_part_card(tree, number));
+	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 
-	mailbox = gpuds_mailbox_open(epoch, false);
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
 	mailbox->request.kind = GPU_LOAD_BEGIN;
 	mailbox->request.structure = tree->structure;
-	mailbox->request.nwords = nwords;
-	mailbox->request.fill_percent = fill_percent;
-	pg_atomic_write_u64(&tree->cuda.epoch, epoch);
+	mailbox->request.nwords = load->nwords;
+	mailbox->request.fill_percent = load->fill_percent;
+	pg_atomic_write_u64(&part->epoch, epoch);
+	load->part = number;
+	load->in_part = 0;
+	return send_change(tree, part, mailbox, NULL);
+}
+
+static GpudsDeviceStatus
+cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent, uint64 entries)
+{
+	GpudsDeviceTree *tree = load->tree;
+	const int n = gpuds_device_parts(tree);
+	GpudsDeviceStatus status;
+
+	gpuds_cuda_begin_layout(tree);
 	pg_atomic_write_u64(&tree->cuda.side, 0);
-	status = send_change(tree, mailbox, NULL, epoch);
+	load->nwords = nwords;
+	load->fill_percent = fill_percent;
+	load->share = entries / n + 1;
+	status = begin_part(load, 0);
 	if (status == GPUDS_DEVICE_OK)
 	{
-		if (gpuds_staging_keep(&load->span, epoch, GPUDS_PIECE_BYTES))
+		/* The memory of a card is not used with another. */
+		if (n == 1 &&
+			gpuds_staging_keep(&load->span, pg_atomic_read_u64(&tree->cuda.first.epoch), GPUDS_PIECE_BYTES))
 		{
 			load->entries = (GpudsEntry *) gpuds_staging_at(&load->span);
 			load->capacity = Min(LOAD_ENTRIES, load->span.n * GPUDS_UNIT_BYTES / sizeof(GpudsEntry));
@@ -256,11 +329,13 @@ cuda_load_begin(GpudsDeviceLoad *load, int nwords, int fill_percent)
 	return status;
 }
 
+/* Sends what is at a place among load->entries to the part that is being loaded. */
 static GpudsDeviceStatus
-send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
+send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 from, int64 n)
 {
 	GpudsDeviceTree *tree = load->tree;
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsCudaPart *part = gpuds_cuda_part(tree, load->part);
+	uint64 epoch = pg_atomic_read_u64(&part->epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 
 	GpudsDeviceStatus status;
@@ -270,15 +345,16 @@ send_load(GpudsDeviceLoad *load, GpuRequestKind kind, int64 n)
 	if (n > 0 && load->buffer)
 	{
 		gpuds_staging_take(&load->span, epoch, n * sizeof(GpudsEntry), n * sizeof(GpudsEntry));
-		memcpy(gpuds_staging_at(&load->span), load->buffer, n * sizeof(GpudsEntry));
+		memcpy(gpuds_staging_at(&load->span), load->buffer + from, n * sizeof(GpudsEntry));
 	}
 	mailbox->request.kind = kind;
 	mailbox->request.n = n;
 	if (n > 0)
 		mailbox->request.input = gpuds_staging_offset(gpuds_staging_at(&load->span));
-	status = send_change(tree, mailbox, n > 0 ? &load->span : NULL, epoch);
+	status = send_change(tree, part, mailbox, n > 0 ? &load->span : NULL);
 	if (load->buffer)
 		gpuds_staging_give(&load->span);
+	load->in_part += n;
 	return status;
 }
 
@@ -293,20 +369,54 @@ free_arrays(GpudsDeviceLoad *load)
 	load->entries = NULL;
 }
 
+/* Ends the load of a part, and begins that of the next one. */
 static GpudsDeviceStatus
-cuda_load_add(GpudsDeviceLoad *load, int64 n)
+next_part(GpudsDeviceLoad *load)
 {
-	return send_load(load, GPU_LOAD_ADD, n);
+	GpudsDeviceStatus status = send_load(load, GPU_LOAD_END, 0, 0);
+
+	return status == GPUDS_DEVICE_OK ? begin_part(load, load->part + 1) : status;
 }
 
 static GpudsDeviceStatus
+cuda_load_add(GpudsDeviceLoad *load, int64 n)
+{
+	const int last = gpuds_device_parts(load->tree) - 1;
+	GpudsDeviceStatus status = GPUDS_DEVICE_OK;
+	int64 done = 0;
+
+	while (status == GPUDS_DEVICE_OK && done < n)
+	{
+		int64 piece = n - done;
+
+		if (load->part < last)
+			piece = Min(piece, (int64) (load->share - load->in_part));
+		status = send_load(load, GPU_LOAD_ADD, done, piece);
+		done += piece;
+		if (status == GPUDS_DEVICE_OK && load->part < last && load->in_part == load->share)
+		{
+			gpuds_cuda_part(load->tree, load->part)->last = load->entries[done - 1];
+			status = next_part(load);
+		}
+	}
+	return status;
+}
+
+/* Parts that no entry has come for are empty, and will stay so. */
+static GpudsDeviceStatus
 cuda_load_end(GpudsDeviceLoad *load)
 {
-	GpudsDeviceStatus status = send_load(load, GPU_LOAD_END, 0);
+	const int last = gpuds_device_parts(load->tree) - 1;
+	GpudsDeviceStatus status = GPUDS_DEVICE_OK;
 
+	while (status == GPUDS_DEVICE_OK && load->part < last)
+		status = next_part(load);
+	if (status == GPUDS_DEVICE_OK)
+		status = send_load(load, GPU_LOAD_END, 0, 0);
 	if (status == GPUDS_DEVICE_OK)
 	{
 		free_arrays(load);
+		gpuds_cuda_end_layout(load->tree);
 		load->tree = NULL;
 	}
 	return status;
@@ -324,10 +434,39 @@ cuda_load_cancel(GpudsDeviceLoad *load)
  * Changes
  */
 
-static GpudsDeviceStatus
-cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
+/* Which operations are wanted, if not all: those of a part, by the number that each has of its part. */
+typedef struct Selection
 {
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	const uint8 *part_of;
+	uint8 part;
+} Selection;
+
+/* Copies operations; returns how many. */
+static int64
+copy_ops(GpudsOp *to, const GpudsOp *ops, int64 n, const Selection *selection)
+{
+	int64 copied = 0;
+
+	if (selection == NULL)
+	{
+		memcpy(to, ops, n * sizeof(GpudsOp));
+		return n;
+	}
+	for (int64 i = 0; i < n; i++)
+	{
+		if (selection->part_of[i] == selection->part)
+			to[copied++] = ops[i];
+	}
+	return copied;
+}
+
+/* Sends a part those of n operations that are its own: so many. */
+static GpudsDeviceStatus
+apply_to_part(GpudsDeviceTree *tree, int number, const GpudsOp *ops, int64 n, const Selection *selection,
+			  int64 own)
+{
+	GpudsCudaPart *part = gpuds_cuda_part(tree, number);
+	uint64 epoch = pg_atomic_read_u64(&part->epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 	GpudsDeviceStatus status;
 	GpudsStagingSpan span = { 0, 0 };
@@ -335,26 +474,62 @@ cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 
 	if (mailbox == NULL)
 		return GPUDS_DEVICE_LOST;
-	if (n <= INLINE_OPS)
+	if (own <= INLINE_OPS)
 		input = mailbox->data;
 	else
 	{
-		gpuds_staging_take(&span, epoch, n * sizeof(GpudsOp), n * sizeof(GpudsOp));
+		gpuds_staging_take(&span, epoch, own * sizeof(GpudsOp), own * sizeof(GpudsOp));
 		input = gpuds_staging_at(&span);
 	}
-	memcpy(input, ops, n * sizeof(GpudsOp));
 	mailbox->request.kind = GPU_APPLY;
-	mailbox->request.n = n;
+	mailbox->request.n = copy_ops((GpudsOp *) input, ops, n, selection);
 	mailbox->request.input = gpuds_staging_offset(input);
-	status = send_change(tree, mailbox, span.n > 0 ? &span : NULL, epoch);
+	status = send_change(tree, part, mailbox, span.n > 0 ? &span : NULL);
 	gpuds_staging_give(&span);
 	return status;
 }
 
-static GpudsDeviceVerdict
-cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
+/*
+ * Sends each part its operations.  What one refuses others may have done by then, as an apply that was
+ * interrupted.
+ */
+static GpudsDeviceStatus
+apply_to_parts(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	GpudsDeviceStatus status = GPUDS_DEVICE_OK;
+	int64 own[GPUDS_MOST_CARDS] = { 0 };
+	uint8 *part_of = palloc(Max(n, 1));
+	GpudsCudaLayout layout;
+
+	/* The caller is the applier, so no load is under way. */
+	(void) gpuds_cuda_read_layout(tree, &layout);
+	for (int64 i = 0; i < n; i++)
+	{
+		part_of[i] = (uint8) gpuds_cuda_part_of(&layout, &ops[i].e);
+		own[part_of[i]]++;
+	}
+	for (int part = 0; part < layout.n && status == GPUDS_DEVICE_OK; part++)
+	{
+		const Selection selection = { part_of, (uint8) part };
+
+		if (own[part] > 0)
+			status = apply_to_part(tree, part, ops, n, &selection, own[part]);
+	}
+	pfree(part_of);
+	return status;
+}
+
+static GpudsDeviceStatus
+cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
+{
+	return gpuds_device_parts(tree) == 1 ? apply_to_part(tree, 0, ops, n, NULL, n)
+										 : apply_to_parts(tree, ops, n);
+}
+
+static GpudsDeviceVerdict
+verify_part(GpudsDeviceTree *tree, GpudsCudaPart *part, char *why, size_t whylen)
+{
+	uint64 epoch = pg_atomic_read_u64(&part->epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 	GpudsDeviceVerdict verdict = GPUDS_TREE_GONE;
 
@@ -378,6 +553,17 @@ cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 	return verdict;
 }
 
+static GpudsDeviceVerdict
+cuda_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
+{
+	const int n = gpuds_device_parts(tree);
+	GpudsDeviceVerdict verdict = GPUDS_TREE_GOOD;
+
+	for (int part = 0; part < n && verdict == GPUDS_TREE_GOOD; part++)
+		verdict = verify_part(tree, gpuds_cuda_part(tree, part), why, whylen);
+	return verdict;
+}
+
 const GpudsDeviceOps gpuds_cuda_device = {
 	.name = "cuda",
 	.remote = true,
@@ -394,17 +580,18 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.usable = cuda_usable,
 	.bytes = cuda_bytes,
 	.entries = cuda_entries,
+	.bytes_on = cuda_bytes_on,
 	.load_begin = cuda_load_begin,
 	.load_add = cuda_load_add,
 	.load_end = cuda_load_end,
 	.load_cancel = cuda_load_cancel,
 	.apply = cuda_apply,
-	.scan = gpuds_cuda_scan,
-	.rank = gpuds_cuda_rank,
-	.scan_tids = gpuds_cuda_scan_tids,
+	.scan = gpuds_cuda_parts_scan,
+	.rank = gpuds_cuda_parts_rank,
+	.scan_tids = gpuds_cuda_parts_tids,
 	.agg_columns = true,
 	.joins = true,
-	.count = gpuds_cuda_count,
+	.count = gpuds_cuda_parts_count,
 	.most_unsorted = gpuds_cuda_most_unsorted,
 	.drop = cuda_drop,
 	.side_begin = gpuds_cuda_side_begin,

@@ -376,16 +376,31 @@ form_of(const GpudsCountSpec *spec)
 }
 
 /*
- * The device's count.  A request whose answer had too little room is made once more with what the answer
+ * Notes what a count is joined with.  False: both trees must be of one worker, whose epoch goes with the
+ * request, and in one part.  So must be a tree and a graph.
+ */
+static bool
+begin_join(GpudsCudaCall *call, const GpudsCountJoin *join)
+{
+	GpudsCudaLayout layout;
+
+	if (!gpuds_cuda_read_layout(join->tree, &layout) || layout.n > 1 ||
+		pg_atomic_read_u64(&join->tree->cuda.first.epoch) != call->epoch)
+		return false;
+	call->other = join->tree;
+	call->other_layout = layout.version;
+	return true;
+}
+
+/*
+ * Counts what a part has.  A request whose answer had too little room is made once more with what the answer
  * asked for.  Where too many entries come back, it is made of fewer entries of groups in order, or of fewer
  * intervals whose results are bits; the caller asks for the others then.
  */
 GpudsCountStatus
-gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
-				 const GpudsCountSpec *spec, GpudsCount *count)
+gpuds_cuda_count(GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count)
 {
 	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
-	GpudsCudaCall call;
 	CountAttempt attempt = { .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
 							 .spread = spec->groups ? spec->groups->spec->spread : 1,
 							 .entries = spec->groups ? spec->groups->spec->most : 0,
@@ -394,18 +409,14 @@ gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected
 	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES ||
 		(spec->bits && most_beside_known(scan, spec) == 0))
 		return GPUDS_COUNT_TOO_LARGE;
-	gpuds_cuda_begin_call(&call, tree, guard, expected, true);
-	/* Both trees must be of one worker, whose epoch goes with the request.  So must be a tree and a graph. */
-	if ((spec->join && pg_atomic_read_u64(&spec->join->tree->cuda.epoch) != call.epoch) ||
-		(spec->edges && spec->graph->epoch != call.epoch))
+	if ((spec->join && !begin_join(call, spec->join)) || (spec->edges && spec->graph->epoch != call->epoch))
 		return GPUDS_COUNT_WITHDRAWN;
-	call.other = spec->join ? spec->join->tree : NULL;
-	call.form = form_of(spec);
-	call.item_bytes = count_item_bytes(spec);
+	call->form = form_of(spec);
+	call->item_bytes = count_item_bytes(spec);
 	for (;;)
 	{
 		bool crowded = false;
-		int64 found = ask_count(&call, scan, spec, &attempt, count, &crowded);
+		int64 found = ask_count(call, scan, spec, &attempt, count, &crowded);
 
 		if (found < 0)
 			return GPUDS_COUNT_WITHDRAWN;
@@ -421,14 +432,14 @@ gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected
 		if (found > most && attempt.entries > most)
 		{
 			attempt.entries = fewer_entries(Min(attempt.entries,
-												(int64) pg_atomic_read_u64(&tree->cuda.entries)),
+												(int64) pg_atomic_read_u64(&call->part->entries)),
 											found, most);
 			continue;
 		}
 		if (found > most && found <= most * MOST_OTHERS_SPLIT && spec->bits &&
 			attempt.intervals == PG_INT64_MAX)
 		{
-			attempt.intervals = fewer_intervals(count_intervals(scan, spec, gpuds_cuda_left(&call, scan)),
+			attempt.intervals = fewer_intervals(count_intervals(scan, spec, gpuds_cuda_left(call, scan)),
 												found, most);
 			attempt.others = most;
 			continue;

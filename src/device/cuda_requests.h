@@ -13,11 +13,31 @@
 
 #include "device/device_ops.h"
 
-/* What is the same for all requests of a scan. */
+/* How a tree is divided, as who sends a request has seen it before. */
+typedef struct GpudsCudaLayout
+{
+	uint64 version;
+	int n;                             /* parts */
+	GpudsEntry last[GPUDS_MOST_CARDS]; /* of each, if there are several */
+} GpudsCudaLayout;
+
+/* What a call of device.h is about. */
+typedef struct GpudsCudaPlace
+{
+	GpudsDeviceTree *tree;
+	const GpudsCudaLayout *layout;
+	pg_atomic_uint64 *guard;
+	uint64 expected;
+} GpudsCudaPlace;
+
+/* What is the same for all requests of a scan of one part. */
 typedef struct GpudsCudaCall
 {
 	GpudsDeviceTree *tree;
+	GpudsCudaPart *part;
+	uint64 layout;
 	GpudsDeviceTree *other; /* that a count joins it with, or NULL */
+	uint64 other_layout;
 	pg_atomic_uint64 *guard;
 	uint64 expected;
 	uint64 epoch;
@@ -47,28 +67,60 @@ gpuds_cuda_left(const GpudsCudaCall *call, const GpudsScan *scan)
 	return call->forward ? scan->n - scan->next : scan->next;
 }
 
+/* cuda_layout.c */
+extern GpudsCudaPart *gpuds_cuda_part(GpudsDeviceTree *tree, int part);
+extern int gpuds_cuda_part_card(const GpudsDeviceTree *tree, int part);
+extern bool gpuds_cuda_read_layout(GpudsDeviceTree *tree, GpudsCudaLayout *layout);
+extern void gpuds_cuda_begin_layout(GpudsDeviceTree *tree);
+extern void gpuds_cuda_end_layout(GpudsDeviceTree *tree);
+extern int gpuds_cuda_part_of(const GpudsCudaLayout *layout, const GpudsEntry *e);
+
+/* cuda_parts.c */
+extern int64 gpuds_cuda_parts_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+								   GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap);
+extern bool gpuds_cuda_parts_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+								  GpudsScan *scan, int64 cap, GpudsTids *tids);
+extern bool gpuds_cuda_parts_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
+								  const GpudsInterval *intervals, const uint64 *ranks, int64 n,
+								  GpudsRanked *ranked);
+extern GpudsCountStatus gpuds_cuda_parts_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard,
+											   uint64 expected, GpudsScan *scan, const GpudsCountSpec *spec,
+											   GpudsCount *count);
+
+/* Is a tree divided as it was then, and no load has begun since?  What was answered meanwhile is of that. */
+static inline bool
+gpuds_cuda_is_layout(GpudsDeviceTree *tree, uint64 version)
+{
+	/* pairs with that of gpuds_cuda_begin_layout */
+	pg_read_barrier();
+	return pg_atomic_read_u64(&tree->cuda.layout) == version;
+}
+
 /* cuda.c */
 extern GpudsDeviceStatus gpuds_cuda_status(uint32 status);
 extern void gpuds_cuda_count_work(const GpuRequest *request);
 extern void gpuds_cuda_side_gone(GpudsDeviceTree *tree, uint64 name);
 
-/* cuda_scan.c */
-extern void gpuds_cuda_begin_call(GpudsCudaCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *guard,
-								  uint64 expected, bool forward);
+/* cuda_scan.c, of a part */
+extern void gpuds_cuda_begin_call(GpudsCudaCall *call, GpudsDeviceTree *tree, const GpudsCudaLayout *layout,
+								  int part, pg_atomic_uint64 *guard, uint64 expected, bool forward);
 extern GpuRequest *gpuds_cuda_ask(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span,
 								  GpudsScan *scan, int64 n, int64 cap, char *input, char *output);
-extern int64 gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
-							 bool forward, GpudsEntry *out, int64 cap);
-extern bool gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-								 GpudsScan *scan, int64 cap, GpudsTids *tids);
-extern bool gpuds_cuda_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-							const GpudsInterval *intervals, const uint64 *ranks, int64 n,
-							GpudsRanked *ranked);
+extern int64 gpuds_cuda_scan(GpudsCudaCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap);
+extern bool gpuds_cuda_scan_tids(GpudsCudaCall *call, GpudsScan *scan, int64 cap, GpudsTids *tids);
+extern bool gpuds_cuda_rank(const GpudsCudaCall *call, const GpudsInterval *intervals, const uint64 *ranks,
+							int64 n, GpudsRanked *ranked);
 
-/* cuda_count.c */
-extern GpudsCountStatus gpuds_cuda_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-										 GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count);
+/* cuda_count.c, likewise */
+extern GpudsCountStatus gpuds_cuda_count(GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec,
+										 GpudsCount *count);
 extern int64 gpuds_cuda_most_unsorted(const GpudsCountSpec *spec);
+
+/* cuda_unordered.c */
+extern GpudsCountStatus gpuds_cuda_count_unordered(const GpudsCudaPlace *place, GpudsScan *scan,
+												   const GpudsCountSpec *spec, GpudsCount *all);
+extern bool gpuds_cuda_tids_unordered(const GpudsCudaPlace *place, GpudsScan *scan, int64 cap, GpudsTids *all,
+									  bool *many);
 
 /* cuda_side.c */
 extern GpudsDeviceStatus gpuds_cuda_side_begin(GpudsDeviceTree *tree, pg_atomic_uint64 *guard,

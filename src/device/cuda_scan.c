@@ -15,17 +15,22 @@
 /* A scan takes so much staging memory if there is not as much as it would like. */
 #define LEAST_SPAN_BYTES ((size_t) 2 * GPUDS_UNIT_BYTES)
 
-/* Fills in what is the same for all requests of a scan.  guard: of the tree, expected to be of that value. */
+/*
+ * Fills in what is the same for all requests of a scan of one part.  guard: of the tree, expected to be of
+ * that value.
+ */
 void
-gpuds_cuda_begin_call(GpudsCudaCall *call, GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-					  bool forward)
+gpuds_cuda_begin_call(GpudsCudaCall *call, GpudsDeviceTree *tree, const GpudsCudaLayout *layout, int part,
+					  pg_atomic_uint64 *guard, uint64 expected, bool forward)
 {
 	call->tree = tree;
+	call->part = gpuds_cuda_part(tree, part);
+	call->layout = layout->version;
 	call->other = NULL;
 	call->guard = guard;
 	call->expected = expected;
 	/* If another epoch is served by now, the tree is gone. */
-	call->epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	call->epoch = pg_atomic_read_u64(&call->part->epoch);
 	call->forward = forward;
 }
 
@@ -39,16 +44,6 @@ copy_intervals(const GpudsScan *scan, int64 first, int64 n, char *input)
 	}
 	else
 		memcpy(input, scan->intervals + first, n * sizeof(GpudsInterval));
-}
-
-/*
- * Is a tree still where a request went that has been answered?  The guard does not say on which card a tree
- * is: one that was given up may still be on its former card when it has been loaded on another.
- */
-static bool
-is_still_there(GpudsDeviceTree *tree, uint64 epoch)
-{
-	return pg_atomic_read_u64(&tree->cuda.epoch) == epoch;
 }
 
 /*
@@ -81,8 +76,9 @@ gpuds_cuda_ask(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsStagingSpa
 	request->at = scan->at;
 	if (!gpuds_mailbox_send(mailbox, span, call->epoch, false))
 		return NULL;
-	if (request->status != GPU_OK || !is_still_there(call->tree, call->epoch) ||
-		(call->other && !is_still_there(call->other, call->epoch)))
+	/* The guard does not say on which cards a tree is: it may be the next load's, which is elsewhere. */
+	if (request->status != GPU_OK || !gpuds_cuda_is_layout(call->tree, call->layout) ||
+		(call->other && !gpuds_cuda_is_layout(call->other, call->other_layout)))
 	{
 		if (request->status == GPU_WITHDRAWN && call->form == GPU_GROUPS && request->side != 0)
 			gpuds_cuda_side_gone(call->tree, request->side);
@@ -182,21 +178,20 @@ ask_entries(const GpudsCudaCall *call, GpudsScan *scan, GpudsEntry *out, int64 c
 	return found;
 }
 
-/* The device's scan (device_ops.h).  -1: none can be had, and the scan has not moved. */
+/*
+ * The next entries of a scan, at most cap; fewer: no more.  -1: none can be had, and the scan has not moved.
+ */
 int64
-gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
-				bool forward, GpudsEntry *out, int64 cap)
+gpuds_cuda_scan(GpudsCudaCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap)
 {
-	GpudsCudaCall call;
 	GpudsScan start = *scan;
 	int64 done = 0;
 
-	gpuds_cuda_begin_call(&call, tree, guard, expected, forward);
-	call.form = GPU_ENTRIES;
-	call.item_bytes = sizeof(GpudsEntry);
-	while (done < cap && gpuds_cuda_left(&call, scan) > 0)
+	call->form = GPU_ENTRIES;
+	call->item_bytes = sizeof(GpudsEntry);
+	while (done < cap && gpuds_cuda_left(call, scan) > 0)
 	{
-		int64 found = ask_entries(&call, scan, out + done, cap - done);
+		int64 found = ask_entries(call, scan, out + done, cap - done);
 
 		if (found < 0)
 		{
@@ -208,22 +203,19 @@ gpuds_cuda_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 	return done;
 }
 
-/* The device's scan_tids: *tids has a span that is the caller's to give back.  false: none can be had. */
+/* A piece of a scan as TIDs: *tids has a span that is the caller's to give back.  false: none can be had. */
 bool
-gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
-					 int64 cap, GpudsTids *tids)
+gpuds_cuda_scan_tids(GpudsCudaCall *call, GpudsScan *scan, int64 cap, GpudsTids *tids)
 {
-	GpudsCudaCall call;
 	GpudsMailbox *mailbox;
 
-	gpuds_cuda_begin_call(&call, tree, guard, expected, true);
-	call.form = GPU_SORTED_TIDS;
-	call.item_bytes = sizeof(uint64);
+	call->form = GPU_SORTED_TIDS;
+	call->item_bytes = sizeof(uint64);
 	memset(tids, 0, sizeof(GpudsTids));
-	mailbox = gpuds_mailbox_open(call.epoch, false);
+	mailbox = gpuds_mailbox_open(call->epoch, false);
 	if (mailbox == NULL)
 		return false;
-	tids->n = ask_large(&call, mailbox, scan, cap, &tids->span);
+	tids->n = ask_large(call, mailbox, scan, cap, &tids->span);
 	if (tids->n < 0)
 		return false;
 	gpuds_staging_shrink(&tids->span, tids->n * sizeof(uint64));
@@ -231,12 +223,12 @@ gpuds_cuda_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expe
 	return true;
 }
 
-/* The device's rank: one request for n intervals.  false: no answer can be had. */
+/* Finds entries by ranks: one request for n intervals.  false: no answer can be had. */
 bool
-gpuds_cuda_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
-				const GpudsInterval *intervals, const uint64 *ranks, int64 n, GpudsRanked *ranked)
+gpuds_cuda_rank(const GpudsCudaCall *call, const GpudsInterval *intervals, const uint64 *ranks, int64 n,
+				GpudsRanked *ranked)
 {
-	const uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	const uint64 epoch = call->epoch;
 	const size_t input = n * sizeof(GpudsInterval);
 	const size_t output = input + n * sizeof(uint64);
 	const size_t bytes = output + n * sizeof(GpudsRanked);
@@ -254,19 +246,19 @@ gpuds_cuda_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 	memcpy(memory + input, ranks, n * sizeof(uint64));
 	request = &mailbox->request;
 	request->kind = GPU_SCAN;
-	request->tree = tree->cuda.number;
+	request->tree = call->tree->cuda.number;
 	request->form = GPU_RANKED;
 	request->forward = true;
 	request->guarded = true;
-	request->guard = (const uint64 *) &guard->value;
-	request->expected = expected;
+	request->guard = (const uint64 *) &call->guard->value;
+	request->expected = call->expected;
 	request->input = gpuds_staging_offset(memory);
 	request->output = gpuds_staging_offset(memory + output);
 	request->n = n;
 	request->cap = n + 1;
 	if (gpuds_mailbox_send(mailbox, &span, epoch, false))
 	{
-		done = request->status == GPU_OK && is_still_there(tree, epoch);
+		done = request->status == GPU_OK && gpuds_cuda_is_layout(call->tree, call->layout);
 		if (done)
 		{
 			gpuds_cuda_count_work(request);

@@ -32,7 +32,7 @@ GpudsDeviceStatus
 gpuds_cuda_side_begin(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, uint64 name, int rows,
 					  int row_bytes)
 {
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.first.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 	GpudsDeviceStatus status;
 
@@ -58,7 +58,7 @@ gpuds_cuda_side_put(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put)
 {
 	const size_t numbers = TYPEALIGN(sizeof(uint64), put->n * sizeof(uint32));
 	const size_t bytes = numbers + put->n * put->page_bytes;
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.first.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
 	GpudsStagingSpan span = { 0, 0 };
 	GpudsDeviceStatus status;
@@ -89,7 +89,7 @@ gpuds_cuda_side_put(GpudsDeviceTree *tree, uint64 name, const GpudsSidePut *put)
 bool
 gpuds_cuda_side_drop(GpudsDeviceTree *tree)
 {
-	uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	uint64 epoch = pg_atomic_read_u64(&tree->cuda.first.epoch);
 	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, true);
 
 	pg_atomic_write_u64(&tree->cuda.side, 0);

@@ -7,6 +7,8 @@
  */
 #include "gpuds.h"
 
+#include "lib/stringinfo.h"
+
 #include "device/device_ops.h"
 #include "structure.h"
 
@@ -33,7 +35,8 @@ device_of(const GpudsDeviceTree *tree)
 Size
 gpuds_device_shmem_size(void)
 {
-	return add_size(gpuds_arena_shmem_size(), gpuds_queue_shmem_size());
+	return add_size(add_size(gpuds_arena_shmem_size(), gpuds_queue_shmem_size()),
+					gpuds_cuda_parts_shmem_size());
 }
 
 /* Creates or finds the shared memory of all devices.  The caller holds AddinShmemInitLock. */
@@ -42,6 +45,7 @@ gpuds_device_shmem_init(void)
 {
 	gpuds_arena_shmem_init();
 	gpuds_queue_shmem_init();
+	gpuds_cuda_parts_shmem_init();
 }
 
 const char *
@@ -152,12 +156,56 @@ gpuds_device_memory_size(GpudsDeviceKind kind, int card)
 }
 
 size_t
+gpuds_device_in_parts(const size_t *bytes, int n, int parts)
+{
+	size_t least = 0;
+
+	/* that of the card which as many others as there are parts, itself among them, are not below */
+	for (int i = 0; i < n; i++)
+	{
+		int not_below = 0;
+
+		for (int j = 0; j < n; j++)
+			not_below += bytes[j] >= bytes[i];
+		if (not_below >= parts)
+			least = Max(least, bytes[i]);
+	}
+	return parts * least;
+}
+
+static int
+sizes_of(GpudsDeviceKind kind, size_t size[GPUDS_MOST_CARDS])
+{
+	const int n = gpuds_device_cards(kind);
+
+	for (int card = 0; card < n; card++)
+		size[card] = gpuds_device_memory_size(kind, card);
+	return n;
+}
+
+int
+gpuds_device_parts_for(GpudsDeviceKind kind, size_t bytes)
+{
+	size_t size[GPUDS_MOST_CARDS];
+	const int n = sizes_of(kind, size);
+
+	for (int parts = 1; parts <= n; parts++)
+	{
+		if (gpuds_device_in_parts(size, n, parts) >= bytes)
+			return parts;
+	}
+	return 0;
+}
+
+size_t
 gpuds_device_largest(GpudsDeviceKind kind)
 {
+	size_t size[GPUDS_MOST_CARDS];
+	const int n = sizes_of(kind, size);
 	size_t largest = 0;
 
-	for (int card = 0; card < gpuds_device_cards(kind); card++)
-		largest = Max(largest, gpuds_device_memory_size(kind, card));
+	for (int parts = 1; parts <= n; parts++)
+		largest = Max(largest, gpuds_device_in_parts(size, n, parts));
 	return largest;
 }
 
@@ -176,8 +224,31 @@ gpuds_device_card_name(GpudsDeviceKind kind, int card)
 	return gpuds_device_cards(kind) > 1 ? psprintf("%s:%d", name, gpuds_device_card_id(kind, card)) : name;
 }
 
+/* The same of several cards: "cuda:0,1". */
+const char *
+gpuds_device_cards_name(GpudsDeviceKind kind, uint32 cards)
+{
+	StringInfoData name;
+
+	if (gpuds_device_cards(kind) == 1)
+		return gpuds_device_name(kind);
+	initStringInfo(&name);
+	for (int card = 0; cards >> card != 0; card++)
+	{
+		if (cards >> card & 1)
+			appendStringInfo(&name, "%s%d", name.len == 0 ? "" : ",", gpuds_device_card_id(kind, card));
+	}
+	return psprintf("%s:%s", gpuds_device_name(kind), name.data);
+}
+
 uint64
 gpuds_device_max_entries(GpudsDeviceKind kind)
+{
+	return devices[kind]->max_entries * Max(gpuds_device_cards(kind), 1);
+}
+
+uint64
+gpuds_device_max_part(GpudsDeviceKind kind)
 {
 	return devices[kind]->max_entries;
 }
@@ -209,7 +280,8 @@ void
 gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number)
 {
 	tree->kind = kind;
-	pg_atomic_init_u32(&tree->card, 0);
+	pg_atomic_init_u32(&tree->cards, 1);
+	tree->refused = 0;
 	gpuds_arena_init(tree, number);
 	gpuds_cuda_init(tree, number);
 }
@@ -226,6 +298,14 @@ gpuds_device_bytes(GpudsDeviceTree *tree)
 	return device_of(tree)->bytes(tree);
 }
 
+size_t
+gpuds_device_bytes_on(GpudsDeviceTree *tree, int card)
+{
+	const GpudsDeviceOps *device = device_of(tree);
+
+	return device->bytes_on ? device->bytes_on(tree, card) : device->bytes(tree);
+}
+
 /* Entries of the version that was published last.  Needs no lock, so the number may be out of date. */
 uint64
 gpuds_device_entries(GpudsDeviceTree *tree)
@@ -235,11 +315,11 @@ gpuds_device_entries(GpudsDeviceTree *tree)
 
 GpudsDeviceStatus
 gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure, int nwords,
-						int fill_percent)
+						int fill_percent, uint64 entries)
 {
 	load->tree = tree;
 	tree->structure = structure;
-	return device_of(tree)->load_begin(load, nwords, fill_percent);
+	return device_of(tree)->load_begin(load, nwords, fill_percent, entries);
 }
 
 /*
@@ -331,11 +411,14 @@ gpuds_device_scan_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 ex
 	return device->scan_tids && device->scan_tids(tree, guard, expected, scan, cap, tids);
 }
 
-/* Gives back the staging memory of an answer, if it has any; its TIDs are gone then. */
+/* Gives back the memory of an answer, if it has any; its TIDs are gone then. */
 void
 gpuds_device_free_tids(GpudsTids *tids)
 {
 	gpuds_staging_give(&tids->span);
+	if (tids->own)
+		pfree(tids->own);
+	tids->own = NULL;
 }
 
 bool
@@ -347,8 +430,8 @@ gpuds_device_aggregates(const GpudsDeviceTree *tree)
 bool
 gpuds_device_joins(GpudsDeviceTree *tree, GpudsDeviceTree *other)
 {
-	return tree->kind == other->kind && device_of(tree)->joins &&
-		   gpuds_device_card(tree) == gpuds_device_card(other) && gpuds_device_usable(tree) &&
+	return tree->kind == other->kind && device_of(tree)->joins && gpuds_device_parts(tree) == 1 &&
+		   gpuds_device_places(tree) == gpuds_device_places(other) && gpuds_device_usable(tree) &&
 		   gpuds_device_usable(other);
 }
 
@@ -368,17 +451,22 @@ gpuds_device_most_unsorted(const GpudsDeviceTree *tree, const GpudsCountSpec *sp
 	return device->most_unsorted ? device->most_unsorted(spec) : 0;
 }
 
-/* Gives back the staging memory of an answer, if it has any; *count points nowhere then. */
+/* Gives back the memory of an answer, if it has any; *count points nowhere then. */
 void
 gpuds_device_free_count(GpudsCount *count)
 {
 	gpuds_staging_give(&count->span);
+	if (count->own_results)
+		pfree(count->own_results);
+	if (count->own_others)
+		pfree(count->own_others);
+	count->own_results = count->own_others = NULL;
 }
 
 bool
 gpuds_device_keeps_side(const GpudsDeviceTree *tree)
 {
-	return device_of(tree)->side_begin != NULL;
+	return device_of(tree)->side_begin != NULL && gpuds_device_parts(tree) == 1;
 }
 
 uint64
@@ -417,14 +505,14 @@ gpuds_device_side_drop(GpudsDeviceTree *tree)
 bool
 gpuds_device_keeps_graphs(const GpudsDeviceTree *tree)
 {
-	return device_of(tree)->step_graph != NULL;
+	return device_of(tree)->step_graph != NULL && gpuds_device_parts(tree) == 1;
 }
 
 /* The graph is where a tree is; one that is elsewhere is dropped, since there is one in all. */
 static void
 place_graph(GpudsDeviceGraph *graph, GpudsDeviceTree *tree)
 {
-	const uint64 epoch = pg_atomic_read_u64(&tree->cuda.epoch);
+	const uint64 epoch = pg_atomic_read_u64(&tree->cuda.first.epoch);
 
 	if (graph->epoch != epoch)
 		gpuds_device_graph_drop(graph, false);

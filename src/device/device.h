@@ -41,6 +41,8 @@
 
 #include "gpuds.h"
 
+#include "port/pg_bitutils.h"
+
 #include "device/queue.h"
 #include "kernels/cpu/cpu_structure.h"
 
@@ -65,12 +67,21 @@ typedef enum GpudsDeviceStatus
 	GPUDS_DEVICE_NO_STRUCTURE /* the device does not have that structure */
 } GpudsDeviceStatus;
 
-typedef struct GpudsCudaTree
+/* What one card has of a tree: the entries of a range. */
+typedef struct GpudsCudaPart
 {
-	uint32 number;
 	pg_atomic_uint64 epoch; /* worker that may hold memory for it, 0: none */
 	pg_atomic_uint64 entries;
 	pg_atomic_uint64 bytes;
+	GpudsEntry last; /* no entry of the part is higher; of the last part, the highest number */
+} GpudsCudaPart;
+
+/* Its parts are in the order of their ranges, and of their cards (cuda_layout.c). */
+typedef struct GpudsCudaTree
+{
+	uint32 number;           /* on each of its cards */
+	pg_atomic_uint64 layout; /* moves when a load begins, and when it has ended; odd in between */
+	GpudsCudaPart first;
 	pg_atomic_uint64 side;       /* name of the copy of side values that it has, perhaps; 0: none ... */
 	pg_atomic_uint64 side_bytes; /* ... and its memory */
 } GpudsCudaTree;
@@ -95,11 +106,12 @@ typedef union GpudsCpuBuild
 typedef struct GpudsDeviceTree
 {
 	GpudsDeviceKind kind;
-	uint8 structure;       /* what was loaded last; changes only while it is withdrawn */
-	pg_atomic_uint32 card; /* of the device, that it is on or is to be loaded on; likewise */
-	uint64 owner;          /* its name among pins */
-	GpudsEntry packed;     /* where the next gpuds_device_pack goes on; the applier's */
-	GpudsCpuTree cpu;      /* on a CPU device */
+	uint8 structure;        /* what was loaded last; changes only while it is withdrawn */
+	pg_atomic_uint32 cards; /* bits, of the device: that it is on, or is to be loaded on; likewise */
+	int refused;            /* the card that has last had no memory for it; the applier's */
+	uint64 owner;           /* its name among pins */
+	GpudsEntry packed;      /* where the next gpuds_device_pack goes on; the applier's */
+	GpudsCpuTree cpu;       /* on a CPU device */
 	GpudsCudaTree cuda;
 } GpudsDeviceTree;
 
@@ -124,7 +136,7 @@ extern void gpuds_device_shmem_init(void);
 
 /*
  * A device has cards, numbered from 0, each with memory of its own: a CPU device one, the CUDA device as many
- * as there are GPUs, or none.  A tree is on one card.
+ * as there are GPUs, or none.  A tree is on one card, or divided by key ranges among several.
  */
 extern int gpuds_device_cards(GpudsDeviceKind kind);
 extern bool gpuds_device_card_serves(GpudsDeviceKind kind, int card);
@@ -135,12 +147,19 @@ extern size_t gpuds_device_memory_size(GpudsDeviceKind kind, int card);
 /* Does any of its cards serve? */
 extern bool gpuds_device_serves(GpudsDeviceKind kind);
 
-/* Bytes of the card with the most memory, so that no tree can have more; 0 if there is none. */
+/* Bytes that a tree can have at most, on as many cards as that takes; 0 if there is none. */
 extern size_t gpuds_device_largest(GpudsDeviceKind kind);
 
-/* What a kind of device is called in views; and one of its cards, if it has several. */
+/* Of bytes on n cards, as many as a tree can have there in a number of parts, which are alike. */
+extern size_t gpuds_device_in_parts(const size_t *bytes, int n, int parts);
+
+/* The least number of cards that can have a tree of so many bytes, whatever is there; 0: they cannot. */
+extern int gpuds_device_parts_for(GpudsDeviceKind kind, size_t bytes);
+
+/* What a kind of device is called in views; and one of its cards, or some by bits, if it has several. */
 extern const char *gpuds_device_name(GpudsDeviceKind kind);
 extern const char *gpuds_device_card_name(GpudsDeviceKind kind, int card);
+extern const char *gpuds_device_cards_name(GpudsDeviceKind kind, uint32 cards);
 
 /* The number by which the user knows a card; -1: the device's card has none. */
 extern int gpuds_device_card_id(GpudsDeviceKind kind, int card);
@@ -164,27 +183,52 @@ extern size_t gpuds_device_slack_bytes(GpudsDeviceKind kind);
  */
 extern void gpuds_device_init(GpudsDeviceTree *tree, GpudsDeviceKind kind, uint64 number);
 
-/* The card of a tree; and where its next load is to be, which the applier says while it is not loaded. */
-static inline int
-gpuds_device_card(GpudsDeviceTree *tree)
+/*
+ * The cards of a tree, by bits; and where its next load is to be, which the applier says while it is not
+ * loaded.
+ */
+static inline uint32
+gpuds_device_places(const GpudsDeviceTree *tree)
 {
-	return (int) pg_atomic_read_u32(&tree->card);
+	return pg_atomic_read_u32(&unconstify(GpudsDeviceTree *, tree)->cards);
 }
 
 static inline void
-gpuds_device_place(GpudsDeviceTree *tree, int card)
+gpuds_device_place(GpudsDeviceTree *tree, uint32 cards)
 {
-	pg_atomic_write_u32(&tree->card, (uint32) card);
+	pg_atomic_write_u32(&tree->cards, cards);
+}
+
+/* Parts that a tree is divided into, alike after a load, each on another card. */
+static inline int
+gpuds_device_parts(const GpudsDeviceTree *tree)
+{
+	return pg_popcount32(gpuds_device_places(tree));
+}
+
+/* The card of a tree, or of its first part. */
+static inline int
+gpuds_device_card(const GpudsDeviceTree *tree)
+{
+	return pg_rightmost_one_pos32(gpuds_device_places(tree));
+}
+
+/* The card that has last had no memory for a load or a change of the tree; for the applier. */
+static inline int
+gpuds_device_refused(const GpudsDeviceTree *tree)
+{
+	return gpuds_device_places(tree) >> tree->refused & 1 ? tree->refused : gpuds_device_card(tree);
 }
 
 /* Is what the tree holds still there?  False only on a CUDA device that was lost. */
 extern bool gpuds_device_usable(GpudsDeviceTree *tree);
 
 /*
- * Entries that a tree can have at most, whatever the memory.  Nobody needs to
- * begin a load of more.
+ * Entries that a tree can have at most, whatever the memory, and that one of its parts can have.  Nobody
+ * needs to begin a load of more.
  */
 extern uint64 gpuds_device_max_entries(GpudsDeviceKind kind);
+extern uint64 gpuds_device_max_part(GpudsDeviceKind kind);
 
 /*
  * Does the device have a structure, one of this library?  A load of another cannot
@@ -230,15 +274,22 @@ typedef struct GpudsDeviceLoad
 	GpudsCpuBuild build;
 	GpudsStagingSpan span;
 	GpudsEntry *buffer; /* NULL: entries are in span */
+	/* of a tree in several parts: */
+	int nwords;
+	int fill_percent;
+	int part;       /* that is being loaded */
+	uint64 share;   /* entries that a part is to have */
+	uint64 in_part; /* that this one has */
 } GpudsDeviceLoad;
 
 /*
- * Begins a load of a structure, which must be one of this library; *load must be zero.
- * Then, until all are in: put up to capacity entries into load->entries (which may move),
- * strictly ascending over all calls, and call load_add.
+ * Begins a load of a structure, which must be one of this library; *load must be zero.  entries: about how
+ * many there are to be, of which each part of the tree has as many as any other.  Then, until all are in: put
+ * up to capacity entries into load->entries (which may move), strictly ascending over all calls, and call
+ * load_add.
  */
 extern GpudsDeviceStatus gpuds_device_load_begin(GpudsDeviceTree *tree, GpudsDeviceLoad *load, int structure,
-												 int nwords, int fill_percent);
+												 int nwords, int fill_percent, uint64 entries);
 extern GpudsDeviceStatus gpuds_device_load_add(GpudsDeviceLoad *load, int64 n);
 extern GpudsDeviceStatus gpuds_device_load_end(GpudsDeviceLoad *load);
 /* Harmless if the load was not begun or has ended. */
@@ -285,7 +336,8 @@ typedef EntryRanked GpudsRanked;
 
 /*
  * Finds the entry of each of n intervals that has a rank in it, from 0 on, in a structure that has ranks.
- * Intervals may be equal, and in any order.  Each answer is of one version of the tree.  False as -1 above.
+ * Intervals may be equal, and in any order.  Each answer is of one version of the tree, or of one of each
+ * part.  False as -1 above.
  */
 extern bool gpuds_device_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 							  const GpudsInterval *intervals, const uint64 *ranks, int64 n,
@@ -297,11 +349,12 @@ typedef struct GpudsTids
 	const uint64 *tids; /* GpudsEntry.t & ENTRY_TID_MASK, ascending */
 	int64 n;
 	GpudsStagingSpan span;
+	void *own; /* palloc'd, in place of the span */
 } GpudsTids;
 
 /*
- * A piece of a forward scan, of which only the TIDs are wanted: at most cap, fewer
- * also where there are more.  At the end of the scan, scan->next is scan->n.  False
+ * A piece of a forward scan, whose intervals may be in any order, of which only the TIDs are wanted: at most
+ * cap, fewer also where there are more.  At the end of the scan, scan->next is scan->n.  False
  * as -1 above.  For devices that sort.  What is in *tids is to be freed soon, and
  * before anything else is asked of the device, also after an error.
  */
@@ -450,6 +503,8 @@ typedef struct GpudsCount
 	int64 filtered; /* ... and entries that did not pass the filter */
 	uint64 joined;  /* if it is a join, rows of the result; groups are EntryJoinKeys that are handed back */
 	GpudsStagingSpan span;
+	void *own_results; /* palloc'd, in place of the span */
+	void *own_others;
 } GpudsCount;
 
 /* Words of one of a count's groups. */
@@ -613,8 +668,9 @@ extern void gpuds_device_graph_drop(GpudsDeviceGraph *graph, bool keep);
  */
 extern bool gpuds_device_drop(GpudsDeviceTree *tree);
 
-/* Memory that the tree holds; what it has read from a device that is lost: none. */
+/* Memory that the tree holds, in all or on one card; on a card that is lost: none. */
 extern size_t gpuds_device_bytes(GpudsDeviceTree *tree);
+extern size_t gpuds_device_bytes_on(GpudsDeviceTree *tree, int card);
 extern uint64 gpuds_device_entries(GpudsDeviceTree *tree);
 
 typedef enum GpudsDeviceVerdict

@@ -38,7 +38,8 @@ typedef struct GpudsDeviceOps
 	bool (*usable)(GpudsDeviceTree *tree);
 	size_t (*bytes)(GpudsDeviceTree *tree);
 	uint64 (*entries)(GpudsDeviceTree *tree);
-	GpudsDeviceStatus (*load_begin)(GpudsDeviceLoad *load, int nwords, int fill_percent);
+	size_t (*bytes_on)(GpudsDeviceTree *tree, int card); /* NULL: there is one card */
+	GpudsDeviceStatus (*load_begin)(GpudsDeviceLoad *load, int nwords, int fill_percent, uint64 entries);
 	GpudsDeviceStatus (*load_add)(GpudsDeviceLoad *load, int64 n);
 	GpudsDeviceStatus (*load_end)(GpudsDeviceLoad *load);
 	void (*load_cancel)(GpudsDeviceLoad *load);
@@ -75,6 +76,10 @@ extern const GpudsDeviceOps gpuds_private_cpu_device;
 extern Size gpuds_arena_shmem_size(void);
 extern void gpuds_arena_shmem_init(void);
 extern void gpuds_arena_init(GpudsDeviceTree *tree, uint64 number);
+
+/* cuda_layout.c */
+extern Size gpuds_cuda_parts_shmem_size(void);
+extern void gpuds_cuda_parts_shmem_init(void);
 
 /* cuda.c */
 extern const GpudsDeviceOps gpuds_cuda_device;

@@ -107,15 +107,19 @@ gpuds_copies_wanted(const GpudsMirrorSource *source)
 	return first ? (int) Min(pg_atomic_read_u32(&first->copies), (uint32) gpuds_cards) : 1;
 }
 
-/* Sets on how many GPUs the index is to be.  False: every slot for a mirror is busy right now. */
+/*
+ * Sets on how many GPUs the index is to be, and in how many parts each time.  False: every slot for a mirror
+ * is busy right now.
+ */
 bool
-gpuds_copies_want(const GpudsMirrorSource *source, int copies)
+gpuds_copies_want(const GpudsMirrorSource *source, int copies, int parts)
 {
 	GpudsMirrorRef ref;
 
 	if (!gpuds_mirror_lookup(source->index, source->file_id, GPUDS_MIRROR_ON_GPU(0), true, &ref))
 		return false;
 	pg_atomic_write_u32(&ref.mirror->copies, copies);
+	pg_atomic_write_u32(&ref.mirror->parts, parts);
 	return true;
 }
 
@@ -146,7 +150,12 @@ gpuds_copies_have_card(const GpudsMirrorSource *source, int copy)
 	for (int card = 0; card < gpuds_cards; card++)
 		cards += gpuds_device_card_serves(GPUDS_ON_CUDA, card) && !gpuds_queue_stalls(card);
 	for (int other = 0; other < wanted; other++)
-		cards -= other != copy && is_busy(find_copy(source, other));
+	{
+		GpudsMirror *mirror = find_copy(source, other);
+
+		if (other != copy && is_busy(mirror))
+			cards -= gpuds_device_parts(&mirror->tree);
+	}
 	return cards > 0;
 }
 

@@ -11,6 +11,9 @@
  * it is one with room where an index of the same table is, or of one that it was to be joined with, else the
  * one with the most room.  Each copy of an index is on another card.
  *
+ * What no card is large enough for, or is asked to be divided, goes to several, in parts that are alike.
+ * Each card is asked for the memory of a part, and who evicts the mirror for one gets what all have back.
+ *
  * A load that needs room takes it from the least recently used mirrors, but a mirror
  * that was loaded stays for a time in proportion to what its load has cost, as
  * long as it is used: loading takes a tenth of the time at most, however many
@@ -47,7 +50,23 @@ gpuds_memory_shmem_init(void)
 	memory_lock = &GetNamedLWLockTranche("gpuds_memory_claims")[0].lock;
 }
 
-/* Memory that a mirror gives back when it is discarded. */
+/* Is a mirror on a card, or to be there? */
+static bool
+is_on(GpudsMirror *mirror, GpudsDeviceKind kind, int card)
+{
+	return mirror->tree.kind == kind && (gpuds_device_places(&mirror->tree) >> card & 1) != 0;
+}
+
+/* Memory of a card that a mirror gives back when it is discarded. */
+static size_t
+bytes_on(GpudsMirror *mirror, int card)
+{
+	if (!is_on(mirror, mirror->tree.kind, card))
+		return 0;
+	return gpuds_device_bytes_on(&mirror->tree, card) + gpuds_device_side_bytes(&mirror->tree);
+}
+
+/* The same of all cards. */
 static size_t
 mirror_bytes(GpudsMirror *mirror)
 {
@@ -55,23 +74,9 @@ mirror_bytes(GpudsMirror *mirror)
 }
 
 static size_t
-card_size(GpudsMirror *mirror)
+card_size(GpudsMirror *mirror, int card)
 {
-	return gpuds_device_memory_size(mirror->tree.kind, gpuds_device_card(&mirror->tree));
-}
-
-/* Is a mirror on a card, or to be there? */
-static bool
-is_on(GpudsMirror *mirror, GpudsDeviceKind kind, int card)
-{
-	return mirror->tree.kind == kind && gpuds_device_card(&mirror->tree) == card;
-}
-
-/* Are both on the same card, or to be there? */
-static bool
-is_beside(GpudsMirror *mirror, GpudsMirror *other)
-{
-	return is_on(mirror, other->tree.kind, gpuds_device_card(&other->tree));
+	return gpuds_device_memory_size(mirror->tree.kind, card);
 }
 
 /* Bytes in use on a card of a mirror's device, or reserved there by others. */
@@ -88,34 +93,43 @@ committed_on(GpudsMirror *except, int card)
 
 		if (reserved == 0 || mirror == except || !is_on(mirror, except->tree.kind, card))
 			continue;
-		bytes = gpuds_device_bytes(&mirror->tree);
+		reserved /= gpuds_device_parts(&mirror->tree);
+		bytes = gpuds_device_bytes_on(&mirror->tree, card);
 		if (reserved > bytes)
 			sum += reserved - bytes;
 	}
 	return sum;
 }
 
-/* The same of the mirror's own card. */
+/* The same without what the mirror itself has there. */
 static size_t
-committed_bytes(GpudsMirror *except)
+others_on(GpudsMirror *mirror, int card)
 {
-	return committed_on(except, gpuds_device_card(&except->tree));
+	const size_t committed = committed_on(mirror, card);
+
+	return committed - Min(committed, bytes_on(mirror, card));
 }
 
-/* May the mirror be evicted in favour of keep?  Certain for its applier only. */
+/*
+ * May the mirror be evicted in favour of keep, for memory of a card?  Certain for its applier only.  One that
+ * has lost another of its cards is of no use to anybody.
+ */
 static bool
-is_evictable(GpudsMirror *mirror, GpudsMirror *keep, TimestampTz now, bool asked)
+is_evictable(GpudsMirror *mirror, GpudsMirror *keep, int card, TimestampTz now, bool asked)
 {
-	return mirror != keep && is_beside(mirror, keep) && gpuds_mirror_is_loaded(mirror) &&
-		   (asked || !gpuds_memory_is_protected(mirror, now));
+	if (mirror == keep || !is_on(mirror, keep->tree.kind, card) || !mirror->loaded)
+		return false;
+	if (!gpuds_device_usable(&mirror->tree))
+		return gpuds_device_bytes_on(&mirror->tree, card) > 0;
+	return asked || !gpuds_memory_is_protected(mirror, now);
 }
 
 /*
  * The mirror to evict in favour of keep: the one whose last use was noted
- * longest ago.  *bytes: of all that might be evicted.
+ * longest ago.  *bytes: of the card, of all that might be evicted.
  */
 static GpudsMirror *
-find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
+find_victim(GpudsMirror *keep, int card, bool asked, size_t *bytes)
 {
 	TimestampTz now = GetCurrentTimestamp();
 	GpudsMirror *victim = NULL;
@@ -129,9 +143,9 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
 		uint64 last_use;
 		uint64 used_at;
 
-		if (mirror->applier != 0 || !is_evictable(mirror, keep, now, asked))
+		if (mirror->applier != 0 || !is_evictable(mirror, keep, card, now, asked))
 			continue;
-		*bytes += mirror_bytes(mirror);
+		*bytes += bytes_on(mirror, card);
 		last_use = pg_atomic_read_u64(&mirror->last_use);
 		used_at = pg_atomic_read_u64(&mirror->claim.used_at);
 		if (last_use < oldest || (last_use == oldest && used_at < oldest_at))
@@ -145,20 +159,20 @@ find_victim(GpudsMirror *keep, bool asked, size_t *bytes)
 }
 
 /*
- * Evicts another mirror of the card in favour of this one, or its copy of side values first.  asked: also
+ * Evicts another mirror of a card in favour of this one, or its copy of side values first.  asked: also
  * one that is protected.  False: there is none, or its memory does not come back.
  */
 static bool
-evict_other(GpudsMirror *mirror, bool asked)
+evict_other(GpudsMirror *mirror, int card, bool asked)
 {
 	GpudsMirror *victim;
 	size_t bytes;
 
-	while ((victim = find_victim(mirror, asked, &bytes)) != NULL)
+	while ((victim = find_victim(mirror, card, asked, &bytes)) != NULL)
 	{
 		if (gpuds_mirror_acquire(victim, false))
 		{
-			bool right = is_evictable(victim, mirror, GetCurrentTimestamp(), asked);
+			bool right = is_evictable(victim, mirror, card, GetCurrentTimestamp(), asked);
 			bool dropped = right && (gpuds_device_side_drop(&victim->tree) || gpuds_mirror_discard(victim));
 
 			gpuds_mirror_release(victim);
@@ -169,18 +183,24 @@ evict_other(GpudsMirror *mirror, bool asked)
 	return false;
 }
 
+/* Makes room on a card, from the mirror's own copy of side values before all. */
+static bool
+evict_on(GpudsMirror *mirror, int card, bool asked)
+{
+	if (gpuds_device_is_private(mirror->tree.kind))
+		return gpuds_private_evict_one(mirror, asked);
+	return gpuds_device_side_drop(&mirror->tree) || evict_other(mirror, card, asked);
+}
+
 /*
- * Evicts a mirror of the same card in favour of this one, whose applier the
- * caller is.  asked: also one that is protected.  Copies of side values go first,
- * the mirror's own before all.  False: there is none, or its memory does not come
- * back.
+ * Evicts a mirror in favour of this one, whose applier the caller is, from the card that has last had no
+ * memory for it.  asked: also one that is protected.  Copies of side values go first, the mirror's own before
+ * all.  False: there is none, or its memory does not come back.
  */
 bool
 gpuds_memory_evict_one(GpudsMirror *mirror, bool asked)
 {
-	if (gpuds_device_is_private(mirror->tree.kind))
-		return gpuds_private_evict_one(mirror, asked);
-	return gpuds_device_side_drop(&mirror->tree) || evict_other(mirror, asked);
+	return evict_on(mirror, gpuds_device_refused(&mirror->tree), asked);
 }
 
 /* Bytes to reserve for a load that needs so many, on a card with so many: some to spare. */
@@ -190,19 +210,13 @@ with_spare(size_t need, size_t size)
 	return Min(need + size / SPARE_SHARE, size);
 }
 
-/*
- * Are the bytes that a load needs to be had without evicting others, if the mirror, whose applier the caller
- * is, gives its own back?
- */
-bool
-gpuds_memory_suffices(GpudsMirror *mirror, size_t need)
+/* Of the bytes that a load needs, those of each of n parts. */
+static size_t
+part_need(GpudsDeviceKind kind, size_t need, int n)
 {
-	size_t size = card_size(mirror);
-	size_t bytes = with_spare(need, size);
-	size_t committed = committed_bytes(mirror);
-	size_t own = mirror_bytes(mirror);
+	const size_t slack = Min(gpuds_device_slack_bytes(kind), need);
 
-	return need <= size && committed - Min(own, committed) <= size - bytes;
+	return n == 1 ? need : (need - slack) / n + slack;
 }
 
 /* A mirror that was not used for so long makes room for copies of side values. */
@@ -213,7 +227,7 @@ static bool
 is_victim_idle(GpudsMirror *keep)
 {
 	size_t bytes;
-	const GpudsMirror *victim = find_victim(keep, false, &bytes);
+	const GpudsMirror *victim = find_victim(keep, gpuds_device_card(&keep->tree), false, &bytes);
 
 	return victim && GetCurrentTimestamp() - (TimestampTz) pg_atomic_read_u64(
 												 &unconstify(GpudsMirror *, victim)->claim.used_at) >
@@ -227,30 +241,31 @@ is_victim_idle(GpudsMirror *keep)
 bool
 gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes)
 {
-	const size_t size = card_size(mirror);
+	const int card = gpuds_device_card(&mirror->tree);
+	const size_t size = card_size(mirror, card);
 	const size_t own = gpuds_device_side_bytes(&mirror->tree);
 
 	if (bytes > size)
 		return false;
-	while (committed_bytes(mirror) - Min(own, committed_bytes(mirror)) > size - bytes)
+	while (committed_on(mirror, card) - Min(own, committed_on(mirror, card)) > size - bytes)
 	{
 		CHECK_FOR_INTERRUPTS();
-		if (!is_victim_idle(mirror) || !evict_other(mirror, false))
+		if (!is_victim_idle(mirror) || !evict_other(mirror, card, false))
 			return false;
 	}
 	return true;
 }
 
-/* Has the file of a mirror another copy on the card where the mirror is to be, or one on its way? */
+/* Has the file of a mirror another copy on a card, or one on its way there? */
 static bool
-has_copy_beside(GpudsMirror *mirror)
+has_copy_on(GpudsMirror *mirror, int card)
 {
 	GpudsMirror *other;
 
 	for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 && is_beside(mirror, other) &&
-			gpuds_file_is_same(&mirror->file, &other->file) &&
+		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 &&
+			is_on(other, mirror->tree.kind, card) && gpuds_file_is_same(&mirror->file, &other->file) &&
 			(gpuds_mirror_is_loaded(other) || pg_atomic_read_u64(&other->claim.reserved_bytes) != 0))
 			return true;
 	}
@@ -258,11 +273,11 @@ has_copy_beside(GpudsMirror *mirror)
 }
 
 /*
- * Is an index of a table that it was to be joined with on the card where the mirror is to be (2), or one of
- * the same table (1)?  The former comes first: for its sake the mirror has been moved.
+ * Is an index of a table that it was to be joined with on a card (2), or one of the same table (1)?  The
+ * former comes first: for its sake the mirror has been moved.
  */
 static int
-kin_beside(GpudsMirror *mirror)
+kin_on(GpudsMirror *mirror, int card)
 {
 	const Oid joined = pg_atomic_read_u32(&mirror->joined_table);
 	GpudsMirror *other;
@@ -270,7 +285,8 @@ kin_beside(GpudsMirror *mirror)
 
 	for (int i = 0; (other = gpuds_mirror_slot(i)) != NULL; i++)
 	{
-		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 && is_beside(mirror, other) &&
+		if (other != mirror && pg_atomic_read_u64(&other->serial) != 0 &&
+			is_on(other, mirror->tree.kind, card) &&
 			(other->table_oid == mirror->table_oid || other->table_oid == joined) &&
 			other->file.locator.dbOid == mirror->file.locator.dbOid &&
 			other->index_oid != mirror->index_oid && gpuds_mirror_is_loaded(other))
@@ -279,19 +295,22 @@ kin_beside(GpudsMirror *mirror)
 	return kin;
 }
 
-/* Bytes of the mirror's card that nobody has or has reserved; -1: no room can be made for the load. */
+/*
+ * Bytes of a card that nobody has or has reserved, the mirror itself aside; -1: no room can be made for what
+ * a load needs there.
+ */
 static int64
-room_for(GpudsMirror *mirror, size_t need, int how)
+room_on(GpudsMirror *mirror, int card, size_t need, int how)
 {
-	const size_t size = card_size(mirror);
-	const size_t committed = committed_bytes(mirror);
+	const size_t size = card_size(mirror, card);
+	const size_t committed = others_on(mirror, card);
 	const size_t wanted = committed + with_spare(need, size);
 	size_t to_be_had = 0;
 
 	if (need > size)
 		return -1;
 	if (wanted > size && !(how & GPUDS_NO_EVICT))
-		(void) find_victim(mirror, (how & GPUDS_ASKED) != 0, &to_be_had);
+		(void) find_victim(mirror, card, (how & GPUDS_ASKED) != 0, &to_be_had);
 	if (wanted > size + to_be_had)
 		return -1;
 	return committed < size ? (int64) (size - committed) : 0;
@@ -337,20 +356,22 @@ move(const GpudsMirrorRef *ref, int card)
 
 /*
  * The mirrors of two references were to be joined: if only their cards differ, the smaller one is moved to
- * the other's card, unless one of them is there several times.  The caller is neither's applier.
+ * the other's card, unless one of them is on several.  The caller is neither's applier.
  */
 void
 gpuds_memory_bring_together(const GpudsMirrorRef *one, const GpudsMirrorRef *other)
 {
 	GpudsMirror *mirrors[2] = { one->mirror, other->mirror };
 	const bool other_moves = mirror_bytes(mirrors[1]) <= mirror_bytes(mirrors[0]);
+	const uint32 places = gpuds_device_places(&mirrors[0]->tree) | gpuds_device_places(&mirrors[1]->tree);
 
-	if (mirrors[0]->tree.kind != mirrors[1]->tree.kind || is_beside(mirrors[0], mirrors[1]) ||
+	if (mirrors[0]->tree.kind != mirrors[1]->tree.kind || pg_popcount32(places) != 2 ||
 		!gpuds_device_usable(&mirrors[0]->tree) || !gpuds_device_usable(&mirrors[1]->tree))
 		return;
 	for (int i = 0; i < 2; i++)
 	{
-		if (mirrors[i]->number != GPUDS_MIRROR_ON_GPU(0) || pg_atomic_read_u32(&mirrors[i]->copies) > 1)
+		if (mirrors[i]->number != GPUDS_MIRROR_ON_GPU(0) || pg_atomic_read_u32(&mirrors[i]->copies) > 1 ||
+			gpuds_device_parts(&mirrors[i]->tree) > 1)
 			return;
 	}
 	for (int i = 0; i < 2; i++)
@@ -358,79 +379,171 @@ gpuds_memory_bring_together(const GpudsMirrorRef *one, const GpudsMirrorRef *oth
 	move(other_moves ? other : one, gpuds_device_card(&mirrors[other_moves ? 0 : 1]->tree));
 }
 
-/*
- * Places the mirror, which is empty, on the card with the most room of those that serve, are not full, and
- * can make room for the load; first of those that have room and its kin.  False: none can.  The memory lock
- * is held.
- */
-static bool
-place(GpudsMirror *mirror, size_t need, int how, uint32 full)
+/* The cards, by bits, that a load of the mirror may go to.  full: those that have refused it. */
+static uint32
+cards_for(GpudsMirror *mirror, uint32 full)
 {
 	const GpudsDeviceKind kind = mirror->tree.kind;
 	const int ncards = gpuds_device_cards(kind);
-	const int before = gpuds_device_card(&mirror->tree);
-	bool any = true;
-	int64 most = -1;
-	int best = before;
+	uint32 all = 0;
+	uint32 taking = 0;
 
-	for (int card = 0; card < ncards && ncards > 1; card++)
-		any &= !takes_loads(kind, card);
-	pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
 	for (int card = 0; card < ncards; card++)
 	{
-		int64 room;
-
-		gpuds_device_place(&mirror->tree, card);
-		if ((full >> card & 1) != 0 || (!any && !takes_loads(kind, card)) ||
-			(ncards > 1 && has_copy_beside(mirror)))
-			continue;
-		room = room_for(mirror, need, how);
-		if (ncards > 1 && room >= (int64) with_spare(need, card_size(mirror)))
-			room += PG_INT64_MAX / 4 * kin_beside(mirror);
-		if (room > most)
-		{
-			most = room;
-			best = card;
-		}
+		all |= (uint32) 1 << card;
+		if (ncards > 1 && takes_loads(kind, card))
+			taking |= (uint32) 1 << card;
 	}
-	gpuds_device_place(&mirror->tree, best);
-	return most >= 0;
+	if (taking != 0)
+		all = taking;
+	all &= ~full;
+	for (int card = 0; card < ncards && ncards > 1; card++)
+	{
+		if (has_copy_on(mirror, card))
+			all &= ~((uint32) 1 << card);
+	}
+	return all;
+}
+
+/*
+ * How many parts a load is divided into: at least so many, if there are as many cards, until they fit. 0:
+ * never.
+ */
+static int
+count_parts(GpudsDeviceKind kind, uint32 cards, size_t need, int parts)
+{
+	const int ncards = pg_popcount32(cards);
+
+	for (int n = Max(Min(parts, ncards), 1); n <= ncards; n++)
+	{
+		int large_enough = 0;
+
+		for (int card = 0; cards >> card != 0; card++)
+			large_enough += (cards >> card & 1) &&
+							gpuds_device_memory_size(kind, card) >= part_need(kind, need, n);
+		if (large_enough >= n)
+			return n;
+	}
+	return 0;
+}
+
+/*
+ * Chooses cards for a load of the mirror, by bits: those with the most room of those that serve, are not
+ * full, and can make room; first, if it is one, of those that have room and its kin.  0: they cannot.
+ */
+static uint32
+choose_cards(GpudsMirror *mirror, size_t need, int parts, int how, uint32 full)
+{
+	const GpudsDeviceKind kind = mirror->tree.kind;
+	const bool several = gpuds_device_cards(kind) > 1;
+	uint32 cards = cards_for(mirror, full);
+	const int n = count_parts(kind, cards, need, parts);
+	const size_t bytes = part_need(kind, need, Max(n, 1));
+	uint32 chosen = 0;
+
+	for (int i = 0; i < n; i++)
+	{
+		int64 most = -1;
+		int best = -1;
+
+		for (int card = 0; cards >> card != 0; card++)
+		{
+			int64 room = cards >> card & 1 ? room_on(mirror, card, bytes, how) : -1;
+
+			if (several && n == 1 && room >= (int64) with_spare(bytes, card_size(mirror, card)))
+				room += PG_INT64_MAX / 4 * kin_on(mirror, card);
+			if (room > most)
+			{
+				most = room;
+				best = card;
+			}
+		}
+		if (best < 0)
+			return 0;
+		chosen |= (uint32) 1 << best;
+		cards &= ~chosen;
+	}
+	return chosen;
+}
+
+/*
+ * Are the bytes that a load needs to be had without evicting others, if the mirror, whose applier the caller
+ * is, gives its own back?
+ */
+bool
+gpuds_memory_suffices(GpudsMirror *mirror, size_t need, int parts)
+{
+	return choose_cards(mirror, need, parts, GPUDS_NO_EVICT, 0) != 0;
+}
+
+/* Places the mirror, which is empty, on cards that it reserves memory of.  False: none can have it. */
+static bool
+place(GpudsMirror *mirror, size_t need, int parts, int how, uint32 full)
+{
+	const GpudsDeviceKind kind = mirror->tree.kind;
+	size_t least = SIZE_MAX;
+	uint32 cards;
+
+	LWLockAcquire(memory_lock, LW_EXCLUSIVE);
+	pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
+	cards = choose_cards(mirror, need, parts, how, full);
+	for (int card = 0; cards >> card != 0; card++)
+	{
+		if (cards >> card & 1)
+			least = Min(least, card_size(mirror, card));
+	}
+	if (cards != 0)
+	{
+		const int n = pg_popcount32(cards);
+
+		gpuds_device_place(&mirror->tree, cards);
+		pg_atomic_write_u64(&mirror->claim.reserved_bytes, n * with_spare(part_need(kind, need, n), least));
+	}
+	LWLockRelease(memory_lock);
+	return cards != 0;
+}
+
+/*
+ * Evicts others from a card until there is room for what the mirror is to have there; false: it cannot be
+ * had.
+ */
+static bool
+make_room(GpudsMirror *mirror, int card, size_t need, int how)
+{
+	const size_t size = card_size(mirror, card);
+	const size_t bytes = with_spare(need, size);
+
+	if (need > size)
+		return false;
+	while (committed_on(mirror, card) + bytes > size)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if ((how & GPUDS_NO_EVICT) || !evict_on(mirror, card, (how & GPUDS_ASKED) != 0))
+			return false;
+	}
+	return true;
 }
 
 /*
  * Reserves memory for a load of the mirror, which is empty and whose applier the
- * caller is, on one of the cards, and evicts others there for it; nobody if there is
- * enough, or if it would not help.  how: GPUDS_ASKED, also those that are protected; GPUDS_NO_EVICT, nobody
- * in any case.  full: cards, by bits, that have refused the load.  False: it cannot be had.
+ * caller is, on one of the cards, or in parts on several, and evicts others there for it; nobody if there is
+ * enough, or if it would not help.  parts: at least so many.  how: GPUDS_ASKED, also those that are
+ * protected; GPUDS_NO_EVICT, nobody in any case.  full: cards, by bits, that have refused the load.  False:
+ * it cannot be had.
  */
 bool
-gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int how, uint32 full)
+gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int parts, int how, uint32 full)
 {
-	size_t size;
+	uint32 cards;
 	size_t bytes;
 
-	if (!gpuds_device_is_private(mirror->tree.kind))
-	{
-		bool placed;
-
-		LWLockAcquire(memory_lock, LW_EXCLUSIVE);
-		placed = place(mirror, need, how, full);
-		if (placed)
-			pg_atomic_write_u64(&mirror->claim.reserved_bytes, with_spare(need, card_size(mirror)));
-		LWLockRelease(memory_lock);
-		if (!placed)
-			return false;
-	}
-	else if (full != 0)
+	if (gpuds_device_is_private(mirror->tree.kind) ? full != 0 : !place(mirror, need, parts, how, full))
 		return false;
-	size = card_size(mirror);
-	bytes = with_spare(need, size);
-	if (need > size)
-		return false;
-	while (committed_bytes(mirror) + bytes > size)
+	cards = gpuds_device_places(&mirror->tree);
+	bytes = part_need(mirror->tree.kind, need, pg_popcount32(cards));
+	for (int card = 0; cards >> card != 0; card++)
 	{
-		CHECK_FOR_INTERRUPTS();
-		if ((how & GPUDS_NO_EVICT) || !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
+		if ((cards >> card & 1) && !make_room(mirror, card, bytes, how))
 		{
 			pg_atomic_write_u64(&mirror->claim.reserved_bytes, 0);
 			return false;
@@ -472,7 +585,7 @@ gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 		mirror->claim.refusals++;
 		mirror->claim.untried = false;
 		/* What is free has not been enough. */
-		wanted = Max(wanted, gpuds_memory_free_bytes(kind) + size / 16);
+		wanted = Max(wanted, gpuds_memory_free_bytes(kind, wanted) + size / 16);
 	}
 	else if (wanted <= size && gpuds_device_is_private(kind))
 		until = now + LEAST_REST_US;
@@ -504,7 +617,8 @@ gpuds_memory_postpone(GpudsMirror *mirror)
 	GpudsDeviceKind kind = mirror->tree.kind;
 
 	mirror->claim.refusal = GPUDS_REFUSED_MEMORY;
-	rest(mirror, mirror->claim.earned_at, gpuds_memory_free_bytes(kind) + gpuds_device_largest(kind) / 16);
+	rest(mirror, mirror->claim.earned_at,
+		 gpuds_memory_free_bytes(kind, mirror_bytes(mirror)) + gpuds_device_largest(kind) / 16);
 }
 
 /*

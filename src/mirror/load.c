@@ -78,16 +78,26 @@ static void
 learn(GpudsMirror *mirror, int64 entries)
 {
 	size_t bytes = gpuds_device_bytes(&mirror->tree);
-	size_t slack = gpuds_device_slack_bytes(mirror->tree.kind);
+	size_t slack = gpuds_device_slack_bytes(mirror->tree.kind) * gpuds_device_parts(&mirror->tree);
 
 	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > slack)
 		mirror->claim.entry_bytes = (double) (bytes - slack) / entries;
 }
 
+/* Entries that a load finds whose stripes were read up to pos, about. */
+static uint64
+count_to_load(const GpudsMetaData *meta, const GpudsJournalPos *pos)
+{
+	const uint64 records = meta->base_records + gpuds_journal_count_before(meta, pos);
+
+	return records - Min(meta->garbage, records);
+}
+
 /*
  * Loads base and stripes into an empty mirror.  What the stripes hold more than fits
  * the batch is left to catch_up.  So are all the stripes if the device sorts: it
- * does so faster than we.
+ * does so faster than we.  But a mirror in several parts is divided by what the load
+ * reads, which may be stripes alone.
  */
 static GpudsBringUp
 load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
@@ -102,7 +112,8 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 
 	/* Stripes first, so that the base can be streamed past them. */
 	gpuds_journal_start(meta, &pos);
-	if (!gpuds_device_sorts(&mirror->tree) && !gpuds_journal_sort_stripes(sort, &pos))
+	if ((!gpuds_device_sorts(&mirror->tree) || gpuds_device_parts(&mirror->tree) > 1) &&
+		!gpuds_journal_sort_stripes(sort, &pos))
 		result = GPUDS_STALE;
 	if (result == GPUDS_UP)
 	{
@@ -111,8 +122,8 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 		PG_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
 		{
 			result = gpuds_bring_up_result(gpuds_device_load_begin(&mirror->tree, &load, meta->structure,
-																   source->layout->nwords,
-																   source->fillfactor));
+																   source->layout->nwords, source->fillfactor,
+																   count_to_load(meta, &pos)));
 			if (result == GPUDS_UP)
 				result = stream(sort, &load, &total);
 			if (result == GPUDS_UP)
@@ -149,6 +160,7 @@ count_entries(Relation index, const GpudsMetaData *meta)
 typedef struct LoadNeed
 {
 	uint64 entries;
+	int parts;    /* that it is divided into, at least */
 	double bytes; /* as the last load found, else as if many keys were equal, which costs more */
 	double least; /* the same, but as if all were different */
 } LoadNeed;
@@ -160,12 +172,26 @@ need_of(const GpudsMetaData *meta, uint64 entries, int fillfactor, GpudsDeviceKi
 		   gpuds_device_slack_bytes(kind);
 }
 
+/* Into how many parts each copy of the index on GPUs is to be divided, at least. */
+int
+gpuds_mirror_parts(const GpudsMirrorSource *source)
+{
+	GpudsMirrorRef first;
+
+	if (gpuds_cards < 2 ||
+		!gpuds_mirror_lookup(source->index, source->file_id, GPUDS_MIRROR_ON_GPU(0), false, &first))
+		return 1;
+	return (int) pg_atomic_read_u32(&first.mirror->parts);
+}
+
 static void
 find_need(const GpudsMirrorSource *source, GpudsMirror *mirror, const GpudsMetaData *meta, LoadNeed *need)
 {
 	GpudsDeviceKind kind = mirror->tree.kind;
 
 	need->entries = count_entries(source->index, meta);
+	need->parts = Max(gpuds_device_is_remote(kind) ? gpuds_mirror_parts(source) : 1,
+					  (int) (need->entries / gpuds_device_max_part(kind)) + 1);
 	if (mirror->claim.entry_bytes != 0)
 	{
 		need->bytes = need->entries * mirror->claim.entry_bytes + gpuds_device_slack_bytes(kind);
@@ -203,15 +229,15 @@ gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
 	gpuds_journal_read_meta(source->index, &meta);
 	find_need(source, mirror, &meta, &need);
 	return need.entries <= gpuds_device_max_entries(kind) && need.least <= gpuds_device_largest(kind) &&
-		   gpuds_memory_suffices(mirror, (size_t) need.least);
+		   gpuds_memory_suffices(mirror, (size_t) need.least, need.parts);
 }
 
-/* Reserves memory for a load that needs a number of bytes, and to spare, on a card that is not full. */
+/* Reserves memory for a load that needs a number of bytes, and to spare, on cards that are not full. */
 static bool
-reserve(GpudsMirror *mirror, double need, int how, uint32 full)
+reserve(GpudsMirror *mirror, const LoadNeed *need, double bytes, int how, uint32 full)
 {
-	return need <= gpuds_device_largest(mirror->tree.kind) &&
-		   gpuds_memory_reserve(mirror, (size_t) need, how, full);
+	return bytes <= gpuds_device_largest(mirror->tree.kind) &&
+		   gpuds_memory_reserve(mirror, (size_t) bytes, need->parts, how, full);
 }
 
 /*
@@ -247,8 +273,8 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			gpuds_memory_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (!reserve(mirror, need.bytes, how, full) &&
-			!(need.least < need.bytes && reserve(mirror, need.least, how, full)))
+		if (!reserve(mirror, &need, need.bytes, how, full) &&
+			!(need.least < need.bytes && reserve(mirror, &need, need.least, how, full)))
 		{
 			/* That there is no room without evicting says nothing to a scan, whose load would evict. */
 			if (!(how & GPUDS_NO_EVICT))
@@ -273,7 +299,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			case GPUDS_NO_MEMORY:
 				/* Changes of other mirrors, arrays that the device needs to build, or other programs. */
 				if (again || !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
-					full |= (uint32) 1 << gpuds_device_card(&mirror->tree);
+					full |= (uint32) 1 << gpuds_device_refused(&mirror->tree);
 				again = true;
 				break;
 			case GPUDS_TOO_LARGE:

@@ -46,22 +46,25 @@ gpuds_memory_init(GpudsMemoryClaims *claim)
 	claim->entry_bytes = 0;
 }
 
-/* Bytes that are not in use, reserved or not, on the card that has the most of them. */
+/*
+ * Bytes that are not in use, reserved or not, on the card that has the most of them, or in equal parts on as
+ * many cards as it takes for so many.
+ */
 size_t
-gpuds_memory_free_bytes(GpudsDeviceKind kind)
+gpuds_memory_free_bytes(GpudsDeviceKind kind, size_t wanted)
 {
 	const int ncards = gpuds_device_cards(kind);
-	size_t most = 0;
+	size_t bytes[GPUDS_MOST_CARDS];
 
 	for (int card = 0; card < ncards; card++)
 	{
-		size_t size = gpuds_device_memory_size(kind, card);
-		size_t used = gpuds_device_memory_used(kind, card);
+		const size_t size = gpuds_device_memory_size(kind, card);
+		const size_t used = gpuds_device_memory_used(kind, card);
+		const bool serves = ncards == 1 || gpuds_device_card_serves(kind, card);
 
-		if (size > used && (ncards == 1 || gpuds_device_card_serves(kind, card)))
-			most = Max(most, size - used);
+		bytes[card] = serves && size > used ? size - used : 0;
 	}
-	return most;
+	return gpuds_device_in_parts(bytes, ncards, Max(gpuds_device_parts_for(kind, wanted), 1));
 }
 
 /* Has the mirror not yet earned what its load has cost? */
@@ -150,7 +153,7 @@ gpuds_memory_resting(GpudsMirror *mirror)
 	/* pairs with that of rest (evict.c), for the caller too, who may ask for the reason */
 	pg_read_barrier();
 	bytes = pg_atomic_read_u64(&mirror->claim.rest_bytes);
-	return bytes == 0 || gpuds_memory_free_bytes(mirror->tree.kind) < bytes;
+	return bytes == 0 || gpuds_memory_free_bytes(mirror->tree.kind, bytes) < bytes;
 }
 
 /*

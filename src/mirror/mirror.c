@@ -28,6 +28,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u64(&mirror->brought_up, 0);
 	pg_atomic_init_u32(&mirror->joined_table, InvalidOid);
 	pg_atomic_init_u32(&mirror->copies, 1);
+	pg_atomic_init_u32(&mirror->parts, 1);
 	pg_atomic_init_u64(&mirror->loader_at, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
@@ -104,13 +105,14 @@ gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, 
 					int number, uint64 serial)
 {
 	mirror->tree.kind = kind;
-	gpuds_device_place(&mirror->tree, 0);
+	gpuds_device_place(&mirror->tree, 1);
 	mirror->file = *file;
 	mirror->number = number;
 	mirror->index_oid = RelationGetRelid(index);
 	mirror->table_oid = index->rd_index->indrelid;
 	pg_atomic_write_u32(&mirror->joined_table, InvalidOid);
 	pg_atomic_write_u32(&mirror->copies, 1);
+	pg_atomic_write_u32(&mirror->parts, 1);
 	pg_atomic_write_u64(&mirror->loader_at, 0);
 	gpuds_memory_init(&mirror->claim);
 	gpuds_stats_begin(&mirror->stats);

@@ -121,7 +121,8 @@ typedef struct GpudsMirror
 	Oid index_oid;
 	Oid table_oid;
 	pg_atomic_uint32 joined_table; /* of an index that it was to be joined with on another card last, or 0 */
-	pg_atomic_uint32 copies;       /* of the first on a GPU: on how many the index is to be */
+	pg_atomic_uint32 copies;       /* of the first on a GPU: on how many the index is to be ... */
+	pg_atomic_uint32 parts;        /* ... and into how many parts each copy is to be divided, at least */
 	pg_atomic_uint64 loader_at;    /* a loader was started then, for which nobody waits */
 
 	/* applier; mutex protects the field, being applier protects the rest */
@@ -242,7 +243,7 @@ extern bool gpuds_mirror_of_file(const GpudsFile *file, int number, GpudsMirrorR
 /* copies.c */
 extern int gpuds_mirror_to_ask(const GpudsMirrorSource *source, GpudsDeviceKind kind);
 extern int gpuds_copies_wanted(const GpudsMirrorSource *source);
-extern bool gpuds_copies_want(const GpudsMirrorSource *source, int copies);
+extern bool gpuds_copies_want(const GpudsMirrorSource *source, int copies, int parts);
 extern bool gpuds_copies_have_card(const GpudsMirrorSource *source, int copy);
 extern void gpuds_copies_asked(const GpudsMirrorRef *ref);
 extern void gpuds_copies_complete(const GpudsMirrorSource *source);
@@ -282,8 +283,8 @@ extern bool gpuds_memory_needed_now(GpudsMirror *mirror);
 
 /* evict.c: who gets memory, and from whom it is taken */
 extern void gpuds_memory_shmem_init(void);
-extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int how, uint32 full);
-extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need);
+extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int parts, int how, uint32 full);
+extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need, int parts);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
 extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);
 extern void gpuds_memory_bring_together(const GpudsMirrorRef *one, const GpudsMirrorRef *other);
@@ -294,6 +295,7 @@ extern void gpuds_memory_refuse_structure(GpudsMirror *mirror);
 extern void gpuds_memory_ask_again(Relation index);
 
 /* load.c */
+extern int gpuds_mirror_parts(const GpudsMirrorSource *source);
 extern bool gpuds_mirror_fits(Relation index, int fillfactor, GpudsDeviceKind kind);
 
 /* flusher.c: the process that moves operations from memtables into mirrors */

@@ -13,7 +13,7 @@
 #include "mirror/mirror.h"
 
 /* memory_claim.c */
-extern size_t gpuds_memory_free_bytes(GpudsDeviceKind kind);
+extern size_t gpuds_memory_free_bytes(GpudsDeviceKind kind, size_t wanted);
 extern bool gpuds_memory_is_protected(GpudsMirror *mirror, TimestampTz now);
 
 /*

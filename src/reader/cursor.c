@@ -244,7 +244,7 @@ answers_by(const GpudsMirrorRef *ref)
 	kind = ref->mirror->tree.kind;
 	if (gpuds_device_cards(kind) == 1)
 		return GpudsAnsweredBy(kind);
-	return GpudsAnsweredBy(kind) | GpudsAnsweredByCard(gpuds_device_card(&ref->mirror->tree));
+	return GpudsAnsweredBy(kind) | GpudsAnsweredByCards(gpuds_device_places(&ref->mirror->tree));
 }
 
 /* Notes who answered with how many entries, and what a device has done for it. */

@@ -64,7 +64,7 @@ typedef struct GpudsScanCounters
 #define GPUDS_ANSWERED_BY_JOURNAL GpudsAnsweredBy(GPUDS_DEVICE_KINDS)
 
 /* A bit more if it was a device of several cards. */
-#define GpudsAnsweredByCard(card) GpudsAnsweredBy(GPUDS_DEVICE_KINDS + 1 + (card))
+#define GpudsAnsweredByCards(cards) ((cards) *GpudsAnsweredBy(GPUDS_DEVICE_KINDS + 1))
 
 extern GpudsScanCounters *gpuds_scan_counters(IndexScanDesc scan);
 extern void gpuds_scan_note_matches(IndexScanDesc scan, int64 n, int64 all_visible);

@@ -49,7 +49,7 @@ append_device(const GpudsScanCounters *counters, GpudsDeviceKind kind, StringInf
 		append_name(names, gpuds_device_name(kind));
 	for (int card = 0; card < ncards && ncards > 1; card++)
 	{
-		if (counters->answered_by & GpudsAnsweredByCard(card))
+		if (counters->answered_by & GpudsAnsweredByCards((uint32) 1 << card))
 			append_name(names, gpuds_device_card_name(kind, card));
 	}
 }
