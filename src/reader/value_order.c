@@ -100,13 +100,13 @@ run_column(const GpudsCursor *cursor)
 	return column;
 }
 
-/* A kept run that has an entry by a column; -1: none. */
+/* A kept run that has an entry by a column, and not the mark, which would be lost; -1: none. */
 static int
 find_kept(const GpudsValueOrder *order, int column, const GpudsEntry *entry)
 {
 	for (int i = 0; i < KEPT_RUNS; i++)
 	{
-		if (order->valid[i] && gpuds_value_run_column(order->kept[i]) == column &&
+		if (order->valid[i] && i != order->mark && gpuds_value_run_column(order->kept[i]) == column &&
 			gpuds_value_run_has(order->kept[i], entry))
 			return i;
 	}
@@ -300,7 +300,8 @@ gpuds_value_order_restore(GpudsCursor *cursor)
 	if (order->run < 0)
 		return false;
 	gpuds_value_run_restore(order->kept[order->run]);
-	order->aligned = order->mark_aligned && cursor->mark.chunk_serial == cursor->chunk_serial;
+	order->aligned = order->mark_aligned && cursor->mark.chunk_serial == cursor->chunk_serial &&
+					 cursor->nchunk > 0;
 	if (order->aligned)
 		cursor->at = cursor->mark.at;
 	return true;
