@@ -372,7 +372,10 @@ gpu_graph_input(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r, i
 	return (const uint64_t *) stream->input;
 }
 
-/* Puts edges behind those of a graph's list, until it is known what the scan has found (K7). */
+/*
+ * Puts edges behind those of a graph's list, until it is known what the scan has found (K7).  If that is what
+ * has changed, no edge may be marked: what is gone is not looked for among the marks.
+ */
 static inline void
 gpu_graph_put_sent(GpuGraph *graph, GpuStream *s, const uint64_t *pairs, int64_t n)
 {
@@ -394,13 +397,14 @@ gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 
 	if (pairs == NULL)
 		return GPU_NO_REQUEST;
-	if (graph->base != NULL && graph->origin.nhidden >= 0)
+	if (graph->base != NULL && (graph->origin.nhidden >= 0 || graph->list.changes.done))
 		gpu_graph_put_sent(graph, &stream->stream, pairs, r->n);
 	else if (r->n > 0)
 	{
 		if (graph->base != NULL && !gpu_graph_need_marks(graph, &stream->stream))
 			return GPU_NO_MEMORY;
 		graph->origin.nhidden = -1;
+		graph->scans++;
 		gpu_edges_add(stream, &graph->list, pairs, r->n);
 	}
 	return graph->list.full ? (uint32_t) GPU_TOO_LARGE : gpu_graph_status(&stream->stream);
@@ -896,6 +900,7 @@ gpu_scanner_do_graph(GpuEngine *engine, GpuScanStream *stream, GpuRequest *reque
 	gpu_engine_answer(engine, s, request, status);
 	if (left == NULL)
 		return;
+	gpu_engine_wake(engine);
 	gpu_engine_renew(engine, stream, left);
 	(void) gpu_finish(s);
 	gpu_engine_note_status(engine, s);

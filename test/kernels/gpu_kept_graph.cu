@@ -4,7 +4,8 @@
  *	  Graphs that the engine keeps, as bases of others, beside changes of their tree: each graph has the edges
  *	  that a plain search finds in the same entries, whatever has come, gone, or been hidden since the base
  *	  was made.  TIDs are used again, edges are there several times, snapshots differ, trees are dropped and
- *	  loaded anew, and owners hold graphs for long.  Sometimes a change is under way while edges are read.
+ *	  loaded anew, and owners hold graphs for long.  Sometimes a change is under way while edges are read, and
+ *	  sometimes there is no memory for one of the arrays: a graph is made without it, or not at all.
  *
  *	  usage: gpu_kept_graph [rounds [seed]]
  *
@@ -72,6 +73,7 @@ static bool known[PAGES];
 static int64_t passed = 0;
 static int64_t by_changes = 0;
 static int64_t based = 0;
+static int64_t given_up = 0;
 
 static uint64_t
 offset(const void *p)
@@ -295,6 +297,20 @@ start_apply(void)
 	submit_change(GPU_APPLY, n);
 }
 
+/*
+ * Sometimes has an allocation of the request that comes fail, for which no kept graph makes room, mostly that
+ * of a number; but none of a change.
+ */
+static void
+maybe_run_out(int64_t number)
+{
+	if (__atomic_load_n(&staging->change.done, __ATOMIC_ACQUIRE) != 1 || test_below(10) > 0)
+		return;
+	while (gpu_engine_give_kept(engine))
+		;
+	engine->pool.fail_after = test_below(2) ? number : (int64_t) test_below(8);
+}
+
 /* Does a step of an owner's; its status. */
 static uint32_t
 step(int who, GpuGraphStep form, bool each, int64_t n, int64_t next, int64_t cap)
@@ -313,6 +329,7 @@ step(int who, GpuGraphStep form, bool each, int64_t n, int64_t next, int64_t cap
 	r->output = offset(staging->output);
 	api->submit(engine, r);
 	await(r);
+	engine->pool.fail_after = -1;
 	return r->status;
 }
 
@@ -383,17 +400,31 @@ scan_edges(int who, const Entries &without, int64_t cap)
 	tell_rows(r);
 	staging->edges = { { column[0], column[1] }, full };
 	r->edges = offset(&staging->edges);
+	/* that of what has been hidden */
+	maybe_run_out(3);
 	api->submit(engine, r);
 	await(r);
+	engine->pool.fail_after = -1;
 	return r->status;
 }
 
-/* Sends edges of entries that came back, those that the snapshot is said to see, and some more. */
-static Edges
-send(int who, const Entries &others)
+/* Has a part of a graph been made?  If not, there was no memory for it. */
+static bool
+is_done(uint32_t status)
+{
+	CHECK(status == GPU_OK || status == GPU_NO_MEMORY);
+	return status == GPU_OK;
+}
+
+/*
+ * Sends edges of entries that came back, those that the snapshot is said to see, and some more; false: there
+ * is no memory for them.
+ */
+static bool
+send(int who, const Entries &others, Edges *to)
 {
 	uint64_t *words = (uint64_t *) staging->input;
-	Edges sent;
+	Edges &sent = *to;
 	int64_t n = 0;
 	Edge edge;
 
@@ -409,9 +440,10 @@ send(int who, const Entries &others)
 		words[n++] = of.first;
 		words[n++] = of.second;
 	}
-	if (n > 0 || test_below(2))
-		CHECK(step(who, GPU_GRAPH_ADD, false, n / 2, 0, 0) == GPU_OK);
-	return sent;
+	if (n == 0 && test_below(2))
+		return true;
+	maybe_run_out(0);
+	return is_done(step(who, GPU_GRAPH_ADD, false, n / 2, 0, 0));
 }
 
 static void
@@ -426,9 +458,17 @@ begin(int who)
 		CHECK(step(who, GPU_GRAPH_BEGIN, false, 20000, 0, 0) == GPU_OK);
 }
 
-/* Makes a graph, maybe while the tree changes. */
+/* Takes back a graph that there was no memory for. */
 static void
-make(int who)
+give_up(int who)
+{
+	CHECK(step(who, GPU_GRAPH_DROP, test_below(2), 0, 0, 0) == GPU_OK);
+	given_up++;
+}
+
+/* Makes a graph, maybe while the tree changes; false: there was no memory for it. */
+static bool
+make_any(int who)
 {
 	const Entries before = entries;
 	Owner *of = &owner[who];
@@ -453,7 +493,8 @@ make(int who)
 		(void) step(who, GPU_GRAPH_DROP, test_below(2), 0, 0, 0);
 		begin(who);
 	}
-	CHECK(scan_edges(who, without, 10000) == GPU_OK);
+	if (!is_done(scan_edges(who, without, 10000)))
+		return false;
 	CHECK(staging->request.found <= 10000);
 	for (int64_t i = 0; i < staging->request.found; i++)
 		others.insert(((GpudsEntry *) staging->output)[i]);
@@ -470,16 +511,27 @@ make(int who)
 			of->may_be.push_back(edges);
 	}
 	CHECK(!of->may_be.empty());
-	sent = send(who, others);
+	if (!send(who, others, &sent))
+		return false;
 	for (Edges &edges : of->may_be)
 		edges.insert(sent.begin(), sent.end());
 	if (test_below(2))
 		await(&staging->change);
-	CHECK(step(who, GPU_GRAPH_END, of->both, 0, 0, 0) == GPU_OK);
+	maybe_run_out(0);
+	if (!is_done(step(who, GPU_GRAPH_END, of->both, 0, 0, 0)))
+		return false;
 	by_changes += staging->request.taken;
+	return true;
+}
+
+static void
+make(int who)
+{
+	owner[who].has = make_any(who);
+	if (!owner[who].has)
+		give_up(who);
 	await(&staging->change);
 	CHECK(staging->change.status == GPU_OK);
-	of->has = true;
 }
 
 static Lists
@@ -841,10 +893,10 @@ main(int argc, char **argv)
 	do
 		api->info(engine, &info);
 	while (info.memory_used > 0);
-	CHECK(by_changes > based / 2);
+	CHECK(by_changes > based / 3);
 	CHECK(api->close(engine, PATIENCE_NS));
-	printf("%s, %lld graphs on others, %lld of them by changes\n%lld passed, 0 failed\n", info.name,
-		   (long long) based, (long long) by_changes, (long long) passed);
+	printf("%s, %lld graphs on others, %lld of them by changes, %lld given up\n%lld passed, 0 failed\n",
+		   info.name, (long long) based, (long long) by_changes, (long long) given_up, (long long) passed);
 	free(staging);
 	return 0;
 }

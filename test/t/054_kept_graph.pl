@@ -262,6 +262,7 @@ for my $path (map { "SELECT count(*) FROM gpuds_shortest_path('w_out', $_, 19999
 }
 
 # Few changes lie over what was kept, for an older snapshot, too.
+$now->{stderr} = '';
 $old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
 my @few = (
 	'INSERT INTO w SELECT i, 50000 + i FROM generate_series(1, 50) i; INSERT INTO w VALUES (50001, 60000)',
@@ -278,10 +279,10 @@ for my $few (@few)
 		{
 			my $cpu = $s->query_safe("SET gpuds.device = cpu; $asked; SET gpuds.device = cuda");
 
-			$s->{stderr} = '';
 			$s->query_safe('SET client_min_messages = debug1');
 			is($s->query($asked), $cpu, "beside: $few");
 			unlike($s->{stderr}, qr/used$/m, 'by changes alone, or by the host');
+			$s->{stderr} = '';
 		}
 	}
 }
