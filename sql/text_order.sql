@@ -118,6 +118,18 @@ SELECT walk(query, true) = walk(query, false) FROM unnest(ARRAY['SELECT s FROM t
 	'SELECT n, s, x, id FROM t ORDER BY n DESC, s NULLS FIRST, x DESC, id DESC']) query;
 RESET work_mem;
 
+-- the planner: what begins like the first row is looked up before it
+CREATE TABLE k (alike text COLLATE "C", other text COLLATE "C");
+INSERT INTO k SELECT 'the same beginning ' || i, md5(i::text) || i FROM generate_series(1, 10000) i;
+CREATE INDEX k_a ON k USING gpu_btree (alike);
+CREATE INDEX k_o ON k USING gpu_btree (other);
+VACUUM ANALYZE k;
+BEGIN;
+SET LOCAL enable_sort = on;
+EXPLAIN (COSTS OFF) SELECT alike FROM k ORDER BY alike LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT other FROM k ORDER BY other LIMIT 3;
+COMMIT;
+
 -- entries that come to runs, and to texts that were alone, are passed over where a cursor comes back to them
 CREATE TABLE g (s text COLLATE "C", n int) WITH (autovacuum_enabled = off);
 INSERT INTO g SELECT 'the same beginning ' || i, i FROM generate_series(1, 9) i;

@@ -72,7 +72,7 @@
 
 /*
  * Putting an entry of a text in the order of its value, beside looking its row up, for each halving of the
- * entries; and the share of these that begin like the first one, which is not known.
+ * entries; and the share of these that begin like the first one, where it is not known.
  */
 #define ORDER_OPERATORS 2
 #define FIRST_RUN_SHARE 0.01
@@ -90,16 +90,26 @@
 #define ENTRY_SHARE 0.5
 #define ROW_SHARE 2.0
 
+/* What ANALYZE has seen of an index's leading column, to be released; no valid tuple: nothing. */
+static HeapTuple
+leading_statistics(PlannerInfo *root, const IndexOptInfo *index)
+{
+	const RangeTblEntry *rte = planner_rt_fetch(index->rel->relid, root);
+
+	/* An expression's statistics are the index's own. */
+	if (index->indexkeys[0] == 0)
+		return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(index->indexoid), Int16GetDatum(1),
+							   BoolGetDatum(false));
+	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(index->indexkeys[0]),
+						   BoolGetDatum(rte->inh));
+}
+
 /*
  * The heap's correlation with the leading column, from ANALYZE; 0 if unknown.
  */
 double
 gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index)
 {
-	RangeTblEntry *rte = planner_rt_fetch(index->rel->relid, root);
-	Oid relid = rte->relid;
-	AttrNumber attnum = index->indexkeys[0];
-	bool inherit = rte->inh;
 	double correlation = 0;
 	HeapTuple tuple;
 	AttStatsSlot slot;
@@ -107,15 +117,7 @@ gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index)
 
 	if (!gpuds_index_orders(index))
 		return 0;
-	if (attnum == 0)
-	{
-		/* An expression: its statistics are the index's own. */
-		relid = index->indexoid;
-		attnum = 1;
-		inherit = false;
-	}
-	tuple = SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(relid), Int16GetDatum(attnum),
-							BoolGetDatum(inherit));
+	tuple = leading_statistics(root, index);
 	if (!HeapTupleIsValid(tuple))
 		return 0;
 	less = get_opfamily_member(index->opfamily[0], index->opcintype[0], index->opcintype[0],
@@ -454,6 +456,41 @@ order_cost(const IndexPath *path, double entries)
 }
 
 /*
+ * The share of an index's entries that come before the first row can be given in order.  What begins like it
+ * is looked up first.
+ */
+static double
+first_run_share(PlannerInfo *root, const IndexOptInfo *index)
+{
+	const HeapTuple tuple = index->hypothetical || !gpuds_index_is_lossy(index, 0)
+								? NULL
+								: leading_statistics(root, index);
+	AttStatsSlot common = { 0 };
+	AttStatsSlot bounds = { 0 };
+	GpudsKeyLayout layout;
+	double rest;
+	double share;
+
+	if (!HeapTupleIsValid(tuple))
+		return FIRST_RUN_SHARE;
+	rest = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
+	if (get_attstatsslot(&common, tuple, STATISTIC_KIND_MCV, InvalidOid,
+						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+	{
+		for (int i = 0; i < common.nvalues; i++)
+			rest -= common.numbers[i];
+	}
+	(void) get_attstatsslot(&bounds, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES);
+	gpuds_scan_layout(index, &layout);
+	share = gpuds_key_run_share(&layout.column[0], common.values, common.numbers, common.nvalues,
+								bounds.values, bounds.nvalues, Max(rest, 0) / Max(bounds.nvalues - 1, 1));
+	free_attstatsslot(&common);
+	free_attstatsslot(&bounds);
+	ReleaseSysCache(tuple);
+	return Min(share, 1);
+}
+
+/*
  * amcostestimate.  A mirror has no pages: what is charged is a start, of which repetitions share one random
  * page, each key and each entry, and for an index-only scan the rows that need the heap.  If no mirror is to
  * be expected, the start includes reading the journal, and *pages is 0, so that core plans no workers.
@@ -485,7 +522,8 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	*total += unmapped_cost(root, path, loop_count, entries);
 	*total += returned_side_cost(root, path, entries);
-	*startup += order_cost(path, entries) * FIRST_RUN_SHARE;
+	if (order_cost(path, entries) > 0)
+		*startup += order_cost(path, Min(entries, first_run_share(root, index) * index->tuples));
 	*total += order_cost(path, entries);
 	if (from_journal)
 	{

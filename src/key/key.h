@@ -253,6 +253,8 @@ extern int gpuds_key_next_run(const GpudsKeyLayout *layout, const GpudsEntry *en
 extern void gpuds_key_run_bits(const GpudsKeyLayout *layout, int i, GpudsEntry *bits);
 extern bool gpuds_key_stored_code(const GpudsKeyLayout *layout, int i, const GpudsEntry *entry,
 								  GpudsCode *code);
+extern double gpuds_key_run_share(const GpudsKeyColumn *column, const Datum *common, const float4 *shares,
+								  int ncommon, const Datum *bounds, int nbounds, double bucket);
 
 /* point_operator.c */
 

@@ -72,3 +72,67 @@ gpuds_key_stored_code(const GpudsKeyLayout *layout, int i, const GpudsEntry *ent
 	*code = gpuds_key_get(&key, column->shift, column->bits);
 	return gpuds_key_get(&key, column->null_shift, 1) != gpuds_null_bit(column);
 }
+
+/* What a share of rows begins with. */
+typedef struct Beginning
+{
+	GpudsCode code; /* without its tail */
+	double share;
+} Beginning;
+
+static int
+compare_beginnings(const void *a, const void *b)
+{
+	const GpudsCode one = ((const Beginning *) a)->code;
+	const GpudsCode other = ((const Beginning *) b)->code;
+
+	return one < other ? -1 : one > other;
+}
+
+/* Makes a beginning of a text that is longer than its code; false: it is not. */
+static bool
+find_beginning(const GpudsKeyColumn *column, Datum value, double share, Beginning *beginning)
+{
+	const GpudsCode code = gpuds_text_code(column, value);
+
+	*beginning = (Beginning){ .code = code >> GPUDS_TEXT_TAIL_BITS, .share = share };
+	return !gpuds_text_is_whole(column, code);
+}
+
+/*
+ * The share of a column's rows that are in the run of a row that is taken at random: by common values and
+ * their shares, and the ascending bounds of buckets of a share each, as ANALYZE has them.
+ */
+double
+gpuds_key_run_share(const GpudsKeyColumn *column, const Datum *common, const float4 *shares, int ncommon,
+					const Datum *bounds, int nbounds, double bucket)
+{
+	Beginning *found = palloc((ncommon + nbounds + 1) * sizeof(Beginning));
+	Beginning before = { 0 };
+	bool alike = false;
+	double sum = 0;
+	int n = 0;
+
+	for (int i = 0; i < ncommon; i++)
+		n += find_beginning(column, common[i], shares[i], &found[n]);
+	for (int i = 0; i < nbounds; i++)
+	{
+		const bool is_long = find_beginning(column, bounds[i], bucket, &found[n]);
+		const Beginning bound = found[n];
+
+		n += alike && is_long && bound.code == before.code;
+		before = bound;
+		alike = is_long;
+	}
+	qsort(found, n, sizeof(Beginning), compare_beginnings);
+	for (int i = 0, next; i < n; i = next)
+	{
+		double share = 0;
+
+		for (next = i; next < n && found[next].code == found[i].code; next++)
+			share += found[next].share;
+		sum += share * share;
+	}
+	pfree(found);
+	return sum;
+}
