@@ -7,7 +7,7 @@
  *	  loaded anew, and owners hold graphs for long.  Sometimes a change is under way while edges are read, and
  *	  sometimes there is no memory for one of the arrays: a graph is made without it, or not at all.
  *
- *	  usage: gpu_kept_graph [rounds [seed]]
+ *	  usage: gpu_kept_graph [small | rounds [seed]]
  *
  *-------------------------------------------------------------------------
  */
@@ -21,7 +21,8 @@
 
 #define PIECE ((size_t) 256 << 10)
 #define PATIENCE_NS UINT64_C(60000000000)
-#define ROUNDS 400 /* of one layout */
+#define STEPS 400 /* of one layout */
+#define SMALL_STEPS 60
 #define OWNERS 3
 #define PAGES 40
 #define PAGE_ROWS 12
@@ -830,12 +831,12 @@ go_on(int who)
 }
 
 static void
-run(int layout)
+run(int layout, int steps)
 {
 	set_layout(layout);
 	change_rows(1);
 	load();
-	for (int round = 0; round < ROUNDS; round++)
+	for (int i = 0; i < steps; i++)
 	{
 		if (test_below(4) == 0)
 		{
@@ -862,7 +863,8 @@ run(int layout)
 int
 main(int argc, char **argv)
 {
-	const int rounds = argc > 1 ? atoi(argv[1]) : 3;
+	const bool small = argc > 1 && strcmp(argv[1], "small") == 0;
+	const int rounds = small ? 1 : argc > 1 ? atoi(argv[1]) : 3;
 	GpuEngineOptions options = {};
 	GpuEngineInfo info;
 	char why[200];
@@ -887,7 +889,7 @@ main(int argc, char **argv)
 	for (int round = 0; round < rounds; round++)
 	{
 		for (int layout = 0; layout < 3; layout++)
-			run(layout);
+			run(layout, small ? SMALL_STEPS : STEPS);
 	}
 	/* A base may be made anew yet, of a graph that was given up. */
 	do
