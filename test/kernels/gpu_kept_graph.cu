@@ -251,13 +251,10 @@ await_change(void)
 }
 
 static void
-load(void)
+load_entries(void)
 {
 	GpudsEntry *e = (GpudsEntry *) staging->changes;
 
-	entries.clear();
-	for (uint64_t n = test_below(1500); n > 0; n--)
-		entries.insert(random_entry());
 	submit_change(GPU_LOAD_BEGIN, 0);
 	await_change();
 	std::copy(entries.begin(), entries.end(), e);
@@ -265,6 +262,15 @@ load(void)
 	await_change();
 	submit_change(GPU_LOAD_END, 0);
 	await_change();
+}
+
+static void
+load(void)
+{
+	entries.clear();
+	for (uint64_t n = test_below(1500); n > 0; n--)
+		entries.insert(random_entry());
+	load_entries();
 }
 
 /* Begins a change, whose result is in entries. */
@@ -298,6 +304,29 @@ start_apply(void)
 	submit_change(GPU_APPLY, n);
 }
 
+/* Begins a change that no graph is to differ by until its rows are seen. */
+static void
+start_unseen(void)
+{
+	GpudsOp *ops = (GpudsOp *) staging->changes;
+	int64_t n = 0;
+
+	for (int tries = 0; tries < 20 && n < 3; tries++)
+	{
+		const GpudsEntry e = random_entry();
+
+		if (row_of(e) == PAGE_ROW_SEEN)
+			continue;
+		ops[n] = { e, (uint64_t) n << 1 };
+		entries.insert(e);
+		n++;
+	}
+	if (n == 0)
+		start_apply();
+	else
+		submit_change(GPU_APPLY, n);
+}
+
 /*
  * Sometimes has an allocation of the request that comes fail, for which no kept graph makes room, mostly that
  * of a number; but none of a change.
@@ -305,7 +334,8 @@ start_apply(void)
 static void
 maybe_run_out(int64_t number)
 {
-	if (__atomic_load_n(&staging->change.done, __ATOMIC_ACQUIRE) != 1 || test_below(10) > 0)
+	if (__atomic_load_n(&staging->change.done, __ATOMIC_ACQUIRE) != 1 || engine->pool.fail_after >= 0 ||
+		test_below(10) > 0)
 		return;
 	while (gpu_engine_give_kept(engine))
 		;
@@ -472,6 +502,7 @@ static bool
 make_any(int who)
 {
 	const Entries before = entries;
+	const bool beside = test_below(5) == 0;
 	Owner *of = &owner[who];
 	Entries without;
 	Entries others;
@@ -484,11 +515,12 @@ make_any(int who)
 
 		without.insert(near == entries.end() || test_below(2) ? random_entry() : *near);
 	}
-	if (test_below(5) == 0)
+	if (beside)
 		start_apply();
 	else
 		staging->change.done = 1;
-	if (test_below(8) == 0 && scan_edges(who, without, 3) == GPU_OK && staging->request.found <= 3)
+	/* Marks stay if a request is repeated; the host makes sure that no edge has gone meanwhile (K3). */
+	if (!beside && test_below(8) == 0 && scan_edges(who, without, 3) == GPU_OK && staging->request.found <= 3)
 	{
 		/* it has been done, and what comes now is another graph */
 		(void) step(who, GPU_GRAPH_DROP, test_below(2), 0, 0, 0);
@@ -830,6 +862,36 @@ go_on(int who)
 	}
 }
 
+/* An edge that changes take away, and that the owner sends, when what has been hidden cannot be kept. */
+static void
+check_sent(void)
+{
+	uint64_t *words = (uint64_t *) staging->input;
+
+	set_layout(1);
+	see_all();
+	known[0] = false;
+	entries = { make_entry(1, 2, 2, 1), make_entry(3, 4, 2, UINT64_C(1) << 16 | 1) };
+	load_entries();
+	CHECK(step(0, GPU_GRAPH_BEGIN, false, 100, 0, 0) == GPU_OK);
+	engine->pool.fail_after = INT64_MAX;
+	CHECK(scan_edges(0, {}, 100) == GPU_OK && staging->request.found == 0);
+	CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK);
+	CHECK(step(0, GPU_GRAPH_DROP, true, 0, 0, 0) == GPU_OK);
+	visible[0] = false;
+	CHECK(step(0, GPU_GRAPH_TAKE, false, 0, 0, 0) == GPU_OK);
+	engine->pool.fail_after = 3;
+	CHECK(scan_edges(0, {}, 100) == GPU_OK && staging->request.found == 1);
+	words[0] = 1;
+	words[1] = 2;
+	CHECK(step(0, GPU_GRAPH_ADD, false, 1, 0, 0) == GPU_OK);
+	CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.taken == 1);
+	CHECK(step(0, GPU_GRAPH_START, false, 1, 0, 0) == GPU_OK);
+	CHECK(step(0, GPU_GRAPH_WALK, false, 1, 0, 0) == GPU_OK && staging->request.found == 2);
+	CHECK(step(0, GPU_GRAPH_DROP, false, 0, 0, 0) == GPU_OK);
+	passed++;
+}
+
 static void
 run(int layout, int steps)
 {
@@ -840,7 +902,7 @@ run(int layout, int steps)
 	{
 		if (test_below(4) == 0)
 		{
-			start_apply();
+			test_below(2) ? start_apply() : start_unseen();
 			await_change();
 		}
 		if (test_below(60) == 0)
@@ -858,6 +920,42 @@ run(int layout, int steps)
 	}
 	submit_change(GPU_DROP, 0);
 	await_change();
+}
+
+/* The log has the entries from a number on, if they are not too many, and of the same tree. */
+static void
+check_log(GpuStream *s)
+{
+	std::vector<GpudsOp> ops(GPU_LOG_ENTRIES);
+	GpudsEntry *copy = (GpudsEntry *) gpu_host_alloc(GPU_LOG_ENTRIES * sizeof(GpudsEntry));
+	GpuChangeLog log;
+
+	CHECK(copy != NULL);
+	gpu_log_note(&log, ops.data(), 3);
+	/* what is under way has no part in a view, and no entry in a log that begins now */
+	CHECK(gpu_log_begin(&log) == 0 && gpu_log_since(&log, 0) < 0);
+	gpu_log_applied(&log);
+	CHECK(gpu_log_begin(&log) == 3 && gpu_log_since(&log, 3) == 0);
+	for (size_t i = 0; i < ops.size(); i++)
+		ops[i].e.t = i;
+	gpu_log_note(&log, ops.data(), 5);
+	CHECK(gpu_log_begin(&log) == 3 && gpu_log_since(&log, 3) == 5);
+	gpu_log_applied(&log);
+	CHECK(gpu_log_begin(&log) == 8);
+	gpu_log_note(&log, ops.data(), GPU_LOG_ENTRIES);
+	CHECK(gpu_log_since(&log, 7) < 0 && gpu_log_since(&log, 8) == GPU_LOG_ENTRIES);
+	CHECK(!gpu_log_copy(&log, s, 7, copy, GPU_LOG_ENTRIES));
+	CHECK(gpu_log_copy(&log, s, 8, copy, GPU_LOG_ENTRIES));
+	for (size_t i = 0; i < ops.size(); i++)
+		CHECK(copy[i].t == i);
+	gpu_log_applied(&log);
+	const uint64_t before = gpu_log_begin(&log);
+
+	gpu_log_forget(&log, false);
+	CHECK(gpu_log_since(&log, before) < 0 && gpu_log_since(&log, gpu_log_begin(&log)) == 0);
+	gpu_log_forget(&log, true);
+	gpu_host_free(copy);
+	passed++;
 }
 
 int
@@ -886,6 +984,8 @@ main(int argc, char **argv)
 		fprintf(stderr, "%s\n", why);
 		return 1;
 	}
+	check_log(&engine->change.stream);
+	check_sent();
 	for (int round = 0; round < rounds; round++)
 	{
 		for (int layout = 0; layout < 3; layout++)
