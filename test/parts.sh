@@ -84,8 +84,8 @@ tests_over()
 	tar -C "$build" -cf - sql expected test src/admin docs/OPERATIONS.md | as_user tar -C "$tests" -xf -
 	# One compares them, the other has what the planner is told by ranks, which they lack on CPUs
 	as_user rm "$tests/sql/skiplist.sql" "$tests/sql/estimates.sql"
-	# The memory that it gives structures is for entries of 20 to 40 bytes
-	[ "$1" != gpu_avl ] || as_user rm "$tests/test/t/047_outgrown.pl"
+	# The memory that they give structures is for entries of 20 to 40 bytes
+	[ "$1" != gpu_avl ] || as_user rm "$tests"/test/t/{014_device_memory,020_working_set,026_temporary,036_device_structure,047_outgrown}.pl
 	(cd "$tests" || exit
 	grep -rl gpu_btree sql test | grep -vE "/($of_their_own)\.pl$|/expected/" |
 		as_user xargs perl -pi -e "s/gpu_btree(?!_handler)/$1/g"
