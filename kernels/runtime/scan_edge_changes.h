@@ -20,29 +20,6 @@
 /* Entries of one edge that a thread looks at, in search of one that is seen. */
 #define GPU_EDGE_COPIES 1024
 
-/* Sets some bits of a key, which are 0 (partial_agg.h says what places are). */
-GPU_FN void
-gpu_edge_put_bits(GpudsEntry *e, const int nw, int place, uint64_t bits)
-{
-	const int at = place - ENTRY_SPILL_BITS;
-	uint64_t *last = nw == 2 ? &e->w1 : &e->w0;
-
-	if (at < 0)
-	{
-		e->t |= bits << place << ENTRY_SPILL_SHIFT;
-		*last |= bits >> -at;
-	}
-	else if (nw == 1)
-		e->w0 |= bits << at;
-	else if (at >= 64)
-		e->w0 |= bits << (at - 64);
-	else
-	{
-		e->w1 |= bits << at;
-		e->w0 |= at == 0 ? 0 : bits >> (64 - at);
-	}
-}
-
 /* Ones in a key from a place on, and in a word that is always 0. */
 static inline GpudsEntry
 gpu_edge_ones(int place, const int nw)
@@ -152,8 +129,8 @@ template <class Probe> struct GpuScanFindEdges
 		{
 			const AggColumn &column = vertex[k];
 
-			gpu_edge_put_bits(&e, nw, column.place, (k == 0 ? source : target) ^ column.flip);
-			gpu_edge_put_bits(&e, nw, column.null_place, column.null_bit == 0);
+			entry_put_bits(&e, nw, column.place, (k == 0 ? source : target) ^ column.flip);
+			entry_put_bits(&e, nw, column.null_place, column.null_bit == 0);
 		}
 		return e;
 	}
