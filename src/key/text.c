@@ -9,9 +9,14 @@
 
 #include "common/hashfn.h"
 #include "utils/builtins.h"
-#include "utils/pg_locale.h"
 
 #include "key/text.h"
+
+/* Where the server has ICU, it wants ICU's headers, which may be missing, for a member not needed here. */
+#pragma push_macro("USE_ICU")
+#undef USE_ICU
+#include "utils/pg_locale.h"
+#pragma pop_macro("USE_ICU")
 
 /* Bytes of a text that its hash is of, at most.  Part of the format of an index, as the seed is. */
 #define HASHED_BYTES 1024
