@@ -221,8 +221,7 @@ gpuds_gettuple(IndexScanDesc scan, ScanDirection dir)
 		(cursor->forward != forward && !gpuds_value_order_in_run(cursor)))
 		gpuds_cursor_from_place(cursor, forward);
 
-	while (cursor->orders && !scan->xs_want_itup ? gpuds_value_order_next(scan, forward, next_entry)
-												 : next_entry(scan, cursor))
+	while (cursor->orders ? gpuds_value_order_next(scan, forward, next_entry) : next_entry(scan, cursor))
 	{
 		gpuds_entry_tid(&cursor->current, &scan->xs_heaptid);
 		if (!gpuds_cursor_passes_check(scan, cursor, cursor->current.t & ENTRY_TID_MASK))

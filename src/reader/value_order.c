@@ -60,7 +60,7 @@ gpuds_value_order_is_needed(IndexScanDesc scan)
 	const GpudsKeyLayout *layout = &cursor->info.layout;
 	bool fixed[GPUDS_KEY_MAX_COLUMNS];
 
-	return layout->lossy && layout->ordered && IsMVCCSnapshot(scan->xs_snapshot) &&
+	return layout->lossy && layout->ordered && !scan->xs_want_itup && IsMVCCSnapshot(scan->xs_snapshot) &&
 		   !find_fixed(scan, layout, fixed);
 }
 
