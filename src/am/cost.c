@@ -90,18 +90,18 @@
 #define ENTRY_SHARE 0.5
 #define ROW_SHARE 2.0
 
-/* What ANALYZE has seen of an index's leading column, to be released; no valid tuple: nothing. */
+/* What ANALYZE has seen of a column of an index, to be released; no valid tuple: nothing. */
 static HeapTuple
-leading_statistics(PlannerInfo *root, const IndexOptInfo *index)
+column_statistics(PlannerInfo *root, const IndexOptInfo *index, int column)
 {
 	const RangeTblEntry *rte = planner_rt_fetch(index->rel->relid, root);
 
 	/* An expression's statistics are the index's own. */
-	if (index->indexkeys[0] == 0)
-		return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(index->indexoid), Int16GetDatum(1),
+	if (index->indexkeys[column] == 0)
+		return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(index->indexoid), Int16GetDatum(column + 1),
 							   BoolGetDatum(false));
-	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid), Int16GetDatum(index->indexkeys[0]),
-						   BoolGetDatum(rte->inh));
+	return SearchSysCache3(STATRELATTINH, ObjectIdGetDatum(rte->relid),
+						   Int16GetDatum(index->indexkeys[column]), BoolGetDatum(rte->inh));
 }
 
 /*
@@ -117,7 +117,7 @@ gpuds_scan_correlation(PlannerInfo *root, IndexOptInfo *index)
 
 	if (!gpuds_index_orders(index))
 		return 0;
-	tuple = leading_statistics(root, index);
+	tuple = column_statistics(root, index, 0);
 	if (!HeapTupleIsValid(tuple))
 		return 0;
 	less = get_opfamily_member(index->opfamily[0], index->opcintype[0], index->opcintype[0],
@@ -428,6 +428,149 @@ gpuds_scan_is_remote(const IndexOptInfo *index, double rows)
 	return asks_gpu(index, weight) && !reads_journal(index);
 }
 
+/* What ANALYZE has seen of a column of an index, a text. */
+typedef struct Statistics
+{
+	HeapTuple tuple;
+	AttStatsSlot common;
+	AttStatsSlot bounds;
+	GpudsKeyColumn column;
+	GpudsSample sample;
+} Statistics;
+
+/* False: it has seen nothing, or the column is no such text; else end_statistics is to be called. */
+static bool
+begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics *statistics)
+{
+	GpudsSample *sample = &statistics->sample;
+	GpudsKeyLayout layout;
+
+	memset(statistics, 0, sizeof(*statistics));
+	if (index->hypothetical || !gpuds_index_is_lossy(index, i))
+		return false;
+	statistics->tuple = column_statistics(root, index, i);
+	if (!HeapTupleIsValid(statistics->tuple))
+		return false;
+	gpuds_scan_layout(index, &layout);
+	statistics->column = layout.column[i];
+	sample->bucket = 1 - ((Form_pg_statistic) GETSTRUCT(statistics->tuple))->stanullfrac;
+	if (get_attstatsslot(&statistics->common, statistics->tuple, STATISTIC_KIND_MCV, InvalidOid,
+						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
+	{
+		for (int i = 0; i < statistics->common.nvalues; i++)
+			sample->bucket -= statistics->common.numbers[i];
+	}
+	(void) get_attstatsslot(&statistics->bounds, statistics->tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid,
+							ATTSTATSSLOT_VALUES);
+	sample->common = statistics->common.values;
+	sample->shares = statistics->common.numbers;
+	sample->ncommon = statistics->common.nvalues;
+	sample->bounds = statistics->bounds.values;
+	sample->nbounds = statistics->bounds.nvalues;
+	sample->bucket = Max(sample->bucket, 0) / Max(sample->nbounds - 1, 1);
+	return true;
+}
+
+static void
+end_statistics(Statistics *statistics)
+{
+	free_attstatsslot(&statistics->common);
+	free_attstatsslot(&statistics->bounds);
+	ReleaseSysCache(statistics->tuple);
+}
+
+/* The constant that the planner takes for the bound of a range of an index's column; NULL: none. */
+static const Const *
+bound_of(PlannerInfo *root, const IndexOptInfo *index, int column, const OpExpr *clause)
+{
+	const Node *value;
+
+	if (!IsA(clause, OpExpr) || gpuds_index_has_equality(index, column, clause->opno))
+		return NULL;
+	value = estimate_expression_value(root, lsecond(clause->args));
+	return IsA(value, Const) && !((const Const *) value)->constisnull ? (const Const *) value : NULL;
+}
+
+/* The share of rows that are in the largest run that any bound among a column's conditions falls into. */
+static double
+share_of_bounds(PlannerInfo *root, const IndexOptInfo *index, int column, const List *quals)
+{
+	Statistics statistics;
+	double share = 0;
+	ListCell *lc;
+
+	if (quals == NIL || !begin_statistics(root, index, column, &statistics))
+		return 0;
+	foreach (lc, quals)
+	{
+		const OpExpr *clause = (const OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
+		const Const *bound = bound_of(root, index, column, clause);
+		Oid left;
+		Oid right;
+
+		if (bound == NULL)
+			continue;
+		op_input_types(clause->opno, &left, &right);
+		share = Max(share,
+					gpuds_key_bound_share(&statistics.column, &statistics.sample, right, bound->constvalue));
+	}
+	end_statistics(&statistics);
+	return Min(share, 1);
+}
+
+/* The conditions of a path on a column, of those that are among the given ones. */
+static List *
+quals_of_column(const IndexPath *path, int column, const List *among)
+{
+	List *quals = NIL;
+	ListCell *lc;
+	ListCell *lq;
+
+	foreach (lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		foreach (lq, clause->indexquals)
+		{
+			if (clause->indexcol == column && list_member_ptr(among, lfirst(lq)))
+				quals = lappend(quals, lfirst(lq));
+		}
+	}
+	return quals;
+}
+
+/*
+ * The share of an index's entries that conditions leave.  Of texts whose range has bounds in runs of those
+ * that begin alike (key/text.h), these runs are left as a whole.
+ */
+static Selectivity
+share_left(PlannerInfo *root, const IndexPath *path, List *quals, Selectivity selectivity)
+{
+	IndexOptInfo *index = path->indexinfo;
+	List *others = NIL;
+	double share = 1;
+	bool runs = false;
+
+	if (!gpuds_index_orders(index) || !gpuds_index_has_lossy(index))
+		return selectivity;
+	for (int i = 0; i < index->nkeycolumns; i++)
+	{
+		List *of_column = quals_of_column(path, i, quals);
+		const double of_bounds = share_of_bounds(root, index, i, of_column);
+
+		if (of_bounds == 0)
+			others = list_concat(others, of_column);
+		else
+			share *= of_bounds;
+		runs |= of_bounds > 0;
+	}
+	if (!runs)
+		return selectivity;
+	share *= clauselist_selectivity(root, add_predicate_to_index_quals(index, others), index->rel->relid,
+									JOIN_INNER, NULL);
+	return Max(selectivity, share);
+}
+
 /*
  * Entries that a scan goes through: those that its bounds leave.  *nfilters: conditions that each is
  * tried by.
@@ -436,20 +579,22 @@ double
 gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters)
 {
 	IndexOptInfo *index = path->indexinfo;
-	List *quals;
+	Selectivity selectivity;
+	List *bounding;
 
 	*nfilters = 0;
-	quals = add_predicate_to_index_quals(index, bounding_quals(path, nfilters));
-	return Min(clauselist_selectivity(root, quals, index->rel->relid, JOIN_INNER, NULL) * index->rel->tuples,
-			   index->tuples);
+	bounding = bounding_quals(path, nfilters);
+	selectivity = clauselist_selectivity(root, add_predicate_to_index_quals(index, bounding),
+										 index->rel->relid, JOIN_INNER, NULL);
+	return Min(share_left(root, path, bounding, selectivity) * index->rel->tuples, index->tuples);
 }
 
 /* What it adds that a scan of texts gives rows in an order that is wanted (reader/value_order.h). */
 static Cost
 order_cost(const IndexPath *path, double entries)
 {
-	if (path->path.pathkeys == NIL || !gpuds_index_orders(path->indexinfo) ||
-		!gpuds_index_has_lossy(path->indexinfo))
+	if (path->path.pathkeys == NIL || path->path.pathtype == T_IndexOnlyScan ||
+		!gpuds_index_orders(path->indexinfo) || !gpuds_index_has_lossy(path->indexinfo))
 		return 0;
 	return gpuds_scan_look_up_cost(entries) +
 		   entries * ORDER_OPERATORS * log(Max(entries, 2)) / log(2) * cpu_operator_cost;
@@ -462,31 +607,13 @@ order_cost(const IndexPath *path, double entries)
 static double
 first_run_share(PlannerInfo *root, const IndexOptInfo *index)
 {
-	const HeapTuple tuple = index->hypothetical || !gpuds_index_is_lossy(index, 0)
-								? NULL
-								: leading_statistics(root, index);
-	AttStatsSlot common = { 0 };
-	AttStatsSlot bounds = { 0 };
-	GpudsKeyLayout layout;
-	double rest;
+	Statistics statistics;
 	double share;
 
-	if (!HeapTupleIsValid(tuple))
+	if (!begin_statistics(root, index, 0, &statistics))
 		return FIRST_RUN_SHARE;
-	rest = 1 - ((Form_pg_statistic) GETSTRUCT(tuple))->stanullfrac;
-	if (get_attstatsslot(&common, tuple, STATISTIC_KIND_MCV, InvalidOid,
-						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
-	{
-		for (int i = 0; i < common.nvalues; i++)
-			rest -= common.numbers[i];
-	}
-	(void) get_attstatsslot(&bounds, tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid, ATTSTATSSLOT_VALUES);
-	gpuds_scan_layout(index, &layout);
-	share = gpuds_key_run_share(&layout.column[0], common.values, common.numbers, common.nvalues,
-								bounds.values, bounds.nvalues, Max(rest, 0) / Max(bounds.nvalues - 1, 1));
-	free_attstatsslot(&common);
-	free_attstatsslot(&bounds);
-	ReleaseSysCache(tuple);
+	share = gpuds_key_run_share(&statistics.column, &statistics.sample);
+	end_statistics(&statistics);
 	return Min(share, 1);
 }
 
@@ -510,6 +637,8 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	MemSet(&costs, 0, sizeof(costs));
 	genericcostestimate(root, path, loop_count, &costs);
+	costs.indexSelectivity = share_left(root, path, get_quals_from_indexclauses(path->indexclauses),
+										costs.indexSelectivity);
 	cost_qual_eval(&qual_cost, get_quals_from_indexclauses(path->indexclauses), root);
 
 	entries = entries_of_share(root, path, costs.indexSelectivity, &nfilters);

@@ -248,13 +248,25 @@ extern GpudsKeyKind gpuds_accepted_by(const char *method, Oid type);
 extern bool gpuds_is_as_long(Oid type, const GpudsAlike *alike);
 extern bool gpuds_can_be_alike(Oid type);
 
+/* What ANALYZE has of a column: common values with their shares of rows, and ascending bounds of buckets. */
+typedef struct GpudsSample
+{
+	const Datum *common;
+	const float4 *shares;
+	int ncommon;
+	const Datum *bounds;
+	int nbounds;
+	double bucket; /* the share of each */
+} GpudsSample;
+
 /* text_run.c */
 extern int gpuds_key_next_run(const GpudsKeyLayout *layout, const GpudsEntry *entry, int from);
 extern void gpuds_key_run_bits(const GpudsKeyLayout *layout, int i, GpudsEntry *bits);
 extern bool gpuds_key_stored_code(const GpudsKeyLayout *layout, int i, const GpudsEntry *entry,
 								  GpudsCode *code);
-extern double gpuds_key_run_share(const GpudsKeyColumn *column, const Datum *common, const float4 *shares,
-								  int ncommon, const Datum *bounds, int nbounds, double bucket);
+extern double gpuds_key_run_share(const GpudsKeyColumn *column, const GpudsSample *sample);
+extern double gpuds_key_bound_share(const GpudsKeyColumn *column, const GpudsSample *sample, Oid type,
+									Datum value);
 
 /* point_operator.c */
 

@@ -99,31 +99,42 @@ find_beginning(const GpudsKeyColumn *column, Datum value, double share, Beginnin
 	return !gpuds_text_is_whole(column, code);
 }
 
-/*
- * The share of a column's rows that are in the run of a row that is taken at random: by common values and
- * their shares, and the ascending bounds of buckets of a share each, as ANALYZE has them.
- */
-double
-gpuds_key_run_share(const GpudsKeyColumn *column, const Datum *common, const float4 *shares, int ncommon,
-					const Datum *bounds, int nbounds, double bucket)
+/* Finds the beginnings that a sample has, at most one for each of its values; returns how many. */
+static int
+find_beginnings(const GpudsKeyColumn *column, const GpudsSample *sample, Beginning *found)
 {
-	Beginning *found = palloc((ncommon + nbounds + 1) * sizeof(Beginning));
 	Beginning before = { 0 };
 	bool alike = false;
-	double sum = 0;
 	int n = 0;
 
-	for (int i = 0; i < ncommon; i++)
-		n += find_beginning(column, common[i], shares[i], &found[n]);
-	for (int i = 0; i < nbounds; i++)
+	for (int i = 0; i < sample->ncommon; i++)
+		n += find_beginning(column, sample->common[i], sample->shares[i], &found[n]);
+	for (int i = 0; i < sample->nbounds; i++)
 	{
-		const bool is_long = find_beginning(column, bounds[i], bucket, &found[n]);
+		const bool is_long = find_beginning(column, sample->bounds[i], sample->bucket, &found[n]);
 		const Beginning bound = found[n];
 
 		n += alike && is_long && bound.code == before.code;
 		before = bound;
 		alike = is_long;
 	}
+	return n;
+}
+
+static Beginning *
+alloc_beginnings(const GpudsSample *sample)
+{
+	return palloc((sample->ncommon + sample->nbounds + 1) * sizeof(Beginning));
+}
+
+/* The share of a column's rows that are in the run of a row that is taken at random. */
+double
+gpuds_key_run_share(const GpudsKeyColumn *column, const GpudsSample *sample)
+{
+	Beginning *found = alloc_beginnings(sample);
+	const int n = find_beginnings(column, sample, found);
+	double sum = 0;
+
 	qsort(found, n, sizeof(Beginning), compare_beginnings);
 	for (int i = 0, next; i < n; i = next)
 	{
@@ -135,4 +146,32 @@ gpuds_key_run_share(const GpudsKeyColumn *column, const Datum *common, const flo
 	}
 	pfree(found);
 	return sum;
+}
+
+/*
+ * The share of a column's rows that are in the run that a bound, a text of a type that the column compares
+ * with, falls into; 0: it falls into none.
+ */
+double
+gpuds_key_bound_share(const GpudsKeyColumn *column, const GpudsSample *sample, Oid type, Datum value)
+{
+	const GpudsKeyKind kind = type == column->type ? (GpudsKeyKind) column->kind : gpuds_key_kind(type);
+	Beginning *found;
+	GpudsCode code;
+	GpudsCut cut;
+	double share = 0;
+	int n;
+
+	if (!gpuds_is_text(column->kind) || !gpuds_is_text(kind))
+		return 0;
+	gpuds_text_cut(column, kind, value, &cut);
+	if (cut.exact)
+		return 0;
+	code = cut.code >> GPUDS_TEXT_TAIL_BITS;
+	found = alloc_beginnings(sample);
+	n = find_beginnings(column, sample, found);
+	for (int i = 0; i < n; i++)
+		share += found[i].code == code ? found[i].share : 0;
+	pfree(found);
+	return share;
 }
