@@ -41,6 +41,9 @@ typedef struct Making
 	GpudsPageState *state;
 } Making;
 
+/* The lower one of the bits of each row in a word. */
+#define LOW_BITS UINT32_C(0x55555555)
+
 /* A chain of versions. */
 typedef struct Chain
 {
@@ -201,15 +204,51 @@ follow(const Making *making, Chain *chain)
 	chain->strange = true;
 }
 
-static void
-add_writer(GpudsPageState *state, OffsetNumber offset, bool deletes, TransactionId xid, Fate fate)
+/* The run of rows of a transaction that ends before a row, which has two writers at most; NULL: none does. */
+static GpudsRowWriter *
+find_run(GpudsPageState *state, OffsetNumber root, bool deletes, TransactionId xid)
 {
-	GpudsRowWriter *writer = &state->writers[state->nwriters++];
+	for (int i = state->nwriters - 1; i >= Max(state->nwriters - 2, 0); i--)
+	{
+		GpudsRowWriter *writer = &state->writers[i];
 
-	writer->offset = offset;
-	writer->deletes = deletes;
-	writer->committed = fate == FATE_COMMITTED;
-	writer->xid = xid;
+		if (writer->deletes == deletes && writer->xid == xid && writer->offset + writer->nrows == root)
+			return writer;
+	}
+	return NULL;
+}
+
+/* Adds a row to a transaction's run, or begins one. */
+static void
+add_writer(GpudsPageState *state, GpudsRowWriter *run, OffsetNumber root, bool deletes, TransactionId xid,
+		   Fate fate)
+{
+	if (run == NULL)
+	{
+		run = &state->writers[state->nwriters++];
+		*run = (GpudsRowWriter){ .offset = root, .deletes = deletes, .xid = xid };
+	}
+	run->nrows++;
+	run->committed |= fate == FATE_COMMITTED;
+}
+
+/* Adds an OPEN row to the runs of the transactions that decide about it, if there is room for both. */
+static void
+add_writers(GpudsPageState *state, OffsetNumber root, TransactionId inserter, Fate insert,
+			TransactionId deleter, Fate delete)
+{
+	const bool inserts = insert != FATE_SETTLED;
+	const bool deletes = delete != FATE_NEVER;
+	GpudsRowWriter *insert_run = inserts ? find_run(state, root, false, inserter) : NULL;
+	GpudsRowWriter *delete_run = deletes ? find_run(state, root, true, deleter) : NULL;
+	const int more = (inserts && !insert_run) + (deletes && !delete_run);
+
+	if (state->nwriters + more > GPUDS_STATE_WRITERS)
+		return;
+	if (inserts)
+		add_writer(state, insert_run, root, false, inserter, insert);
+	if (deletes)
+		add_writer(state, delete_run, root, true, deleter, delete);
 }
 
 /* P3 to P5 for a chain. */
@@ -235,12 +274,7 @@ judge(const Making *making, OffsetNumber root, const Chain *chain)
 		state->settled = newer(state->settled, inserter);
 	if (insert == FATE_SETTLED && delete == FATE_NEVER)
 		return chain->changed ? GPUDS_ROW_CHANGED : GPUDS_ROW_ALL;
-	if (state->nwriters + 2 > GPUDS_STATE_WRITERS)
-		return GPUDS_ROW_OPEN;
-	if (insert != FATE_SETTLED)
-		add_writer(state, root, false, inserter, insert);
-	if (delete != FATE_NEVER)
-		add_writer(state, root, true, deleter, delete);
+	add_writers(state, root, inserter, insert, deleter, delete);
 	return GPUDS_ROW_OPEN;
 }
 
@@ -310,40 +344,45 @@ sees(Snapshot snapshot, const GpudsRowWriter *writer)
 		   (writer->committed || TransactionIdDidCommit(writer->xid));
 }
 
-/*
- * A row that some writers decide about, from the i-th on; returns how many.  *row: what is known of it, as in
- * PageRows.
- */
-static int
-decide(const GpudsPageState *state, int i, Snapshot snapshot, PageRow *row)
+/* Sets the low bits of a writer's rows. */
+static void
+mark_run(const GpudsRowWriter *writer, uint32 *bits)
 {
-	const uint16 offset = state->writers[i].offset;
-	int n = 0;
+	int at = writer->offset - FirstOffsetNumber;
 
-	*row = PAGE_ROW_SEEN;
-	for (; i + n < state->nwriters && state->writers[i + n].offset == offset; n++)
+	for (int left = writer->nrows, n; left > 0; left -= n, at += n)
 	{
-		const GpudsRowWriter *writer = &state->writers[i + n];
+		const int place = at % PAGE_ROWS_A_WORD;
 
-		if (TransactionIdIsCurrentTransactionId(writer->xid))
-			*row = PAGE_ROW_UNKNOWN; /* P7 */
-		else if (*row == PAGE_ROW_SEEN && sees(snapshot, writer) == writer->deletes)
-			*row = PAGE_ROW_UNSEEN;
+		n = Min(left, PAGE_ROWS_A_WORD - place);
+		bits[at / PAGE_ROWS_A_WORD] |= (LOW_BITS >> (PAGE_ROWS_A_WORD - n) * 2) << place * 2;
 	}
-	return n;
 }
 
+/* What is known of rows that writers decide about: they are seen unless one of these says otherwise. */
 static void
 decide_open_rows(const GpudsPageState *state, Snapshot snapshot, uint32 *rows)
 {
-	for (int i = 0; i < state->nwriters;)
-	{
-		const int at = state->writers[i].offset - FirstOffsetNumber;
-		PageRow row;
+	uint32 decided[GPUDS_STATE_WORDS] = { 0 };
+	uint32 unseen[GPUDS_STATE_WORDS] = { 0 };
+	uint32 own[GPUDS_STATE_WORDS] = { 0 };
 
-		i += decide(state, i, snapshot, &row);
-		rows[at / PAGE_ROWS_A_WORD] |= (uint32) row << at % PAGE_ROWS_A_WORD * 2;
+	StaticAssertStmt(PAGE_ROW_UNKNOWN == 0 && PAGE_ROW_SEEN == 1 && PAGE_ROW_UNSEEN == 2,
+					 "a row that is seen has the low bit, one that is not the high one");
+	if (state->nwriters == 0)
+		return;
+	for (int i = 0; i < state->nwriters; i++)
+	{
+		const GpudsRowWriter *writer = &state->writers[i];
+
+		mark_run(writer, decided);
+		if (TransactionIdIsCurrentTransactionId(writer->xid))
+			mark_run(writer, own); /* P7 */
+		else if (sees(snapshot, writer) == writer->deletes)
+			mark_run(writer, unseen);
 	}
+	for (int i = 0; i < GPUDS_STATE_WORDS; i++)
+		rows[i] |= (decided[i] & ~unseen[i] & ~own[i]) | (unseen[i] & ~own[i]) << 1;
 }
 
 /*
@@ -354,8 +393,6 @@ decide_open_rows(const GpudsPageState *state, Snapshot snapshot, uint32 *rows)
 bool
 gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool serializable, uint32 *rows)
 {
-	const uint32 low_bits = 0x55555555;
-
 	if (state->nrows == 0)
 		return false;
 	/* P6 */
@@ -363,9 +400,9 @@ gpuds_page_state_resolve(const GpudsPageState *state, Snapshot snapshot, bool se
 		return false;
 	for (int i = 0; i < GPUDS_STATE_WORDS; i++)
 	{
-		const uint32 low = state->rows[i] & low_bits;
-		const uint32 high = state->rows[i] >> 1 & low_bits;
-		const uint32 none = ~(low | high) & low_bits;
+		const uint32 low = state->rows[i] & LOW_BITS;
+		const uint32 high = state->rows[i] >> 1 & LOW_BITS;
+		const uint32 none = ~(low | high) & LOW_BITS;
 		const uint32 seen = serializable ? low & ~high : low ^ high;
 
 		StaticAssertStmt(PAGE_ROW_UNKNOWN == 0 && PAGE_ROW_SEEN == 1 && PAGE_ROW_DEAD == 3,

@@ -35,10 +35,13 @@
 /* Words of a slot, which has 128 bytes. */
 #define SLOT_WORDS 19
 
-/* Words of a writer: its offset, two flags, and its number. */
+/* Words of a writer: the offset of its first row, two flags, and how many rows it has; and its number. */
 #define WRITER_WORDS 2
-#define WRITER_DELETES (1u << 16)
-#define WRITER_COMMITTED (1u << 17)
+#define WRITER_OFFSET ((1u << 14) - 1)
+#define WRITER_DELETES (1u << 14)
+#define WRITER_COMMITTED (1u << 15)
+#define WRITER_ROWS_SHIFT 16
+StaticAssertDecl(MaxHeapTuplesPerPage <= WRITER_OFFSET, "a writer's word has offsets of rows");
 
 /* What a slot has. */
 typedef struct Part
@@ -261,7 +264,7 @@ pack(const GpudsPageState *state, uint32 *words)
 		const GpudsRowWriter *writer = &state->writers[i];
 
 		*at++ = writer->offset | (writer->deletes ? WRITER_DELETES : 0) |
-				(writer->committed ? WRITER_COMMITTED : 0);
+				(writer->committed ? WRITER_COMMITTED : 0) | (uint32) writer->nrows << WRITER_ROWS_SHIFT;
 		*at++ = writer->xid;
 	}
 	return (int) (at - words);
@@ -279,7 +282,8 @@ unpack(const uint32 *words, GpudsPageState *state)
 	{
 		GpudsRowWriter *writer = &state->writers[i];
 
-		writer->offset = (uint16) *at;
+		writer->offset = (uint16) (*at & WRITER_OFFSET);
+		writer->nrows = (uint16) (*at >> WRITER_ROWS_SHIFT);
 		writer->deletes = (*at & WRITER_DELETES) != 0;
 		writer->committed = (*at++ & WRITER_COMMITTED) != 0;
 		writer->xid = *at++;

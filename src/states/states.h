@@ -86,16 +86,20 @@ typedef enum GpudsRowState
 #define GpudsRowWords(rows) (((rows) + PAGE_ROWS_A_WORD - 1) / PAGE_ROWS_A_WORD)
 #define GPUDS_STATE_WORDS GpudsRowWords(MaxHeapTuplesPerPage)
 
-/* A transaction that decides about an OPEN row. */
+/* A transaction that decides about OPEN rows, which follow each other. */
 typedef struct GpudsRowWriter
 {
-	uint16 offset; /* of the row */
+	uint16 offset; /* of the first row */
+	uint16 nrows;
 	bool deletes;
 	bool committed; /* it is known to have */
 	TransactionId xid;
 } GpudsRowWriter;
 
-/* Transactions that a state has room for; rows of further ones are OPEN without any (page_state.c, judge). */
+/*
+ * Runs of rows of a transaction that a state has room for; rows of further ones are OPEN without any
+ * (page_state.c, judge).
+ */
 #define GPUDS_STATE_WRITERS 64
 
 typedef struct GpudsPageState
@@ -111,7 +115,7 @@ typedef struct GpudsPageState
 		nrows; /* line pointers, as many as a page can have; 0: the page was visited at this LSN, no more */
 	uint16 nwriters;
 	uint32 rows[GPUDS_STATE_WORDS];
-	GpudsRowWriter writers[GPUDS_STATE_WRITERS]; /* ascending by offset */
+	GpudsRowWriter writers[GPUDS_STATE_WRITERS]; /* a row has one of each kind at most */
 } GpudsPageState;
 
 /* page_state.c */
