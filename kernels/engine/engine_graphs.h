@@ -284,14 +284,36 @@ gpu_engine_own_graph(GpuEngine *engine, GpuGraph *graph)
 	return GPU_NO_MEMORY;
 }
 
+/* The version that a tree has now. */
+static inline GpuGraphVersion
+gpu_engine_version_now(const GpuEngine *engine, uint32_t number)
+{
+	const GpuStructure *tree = engine->tree[number].load(std::memory_order_acquire);
+	GpudsView view;
+
+	if (tree == NULL || !tree->view(&engine->pool, &view))
+		return {};
+	return { tree, view.serial };
+}
+
+/* Notes what version a graph's tree has as it begins; NULL: there is no graph. */
+static inline GpuGraph *
+gpu_graph_begun(const GpuEngine *engine, uint32_t number, GpuGraph *graph)
+{
+	if (graph != NULL)
+		graph->begun = gpu_engine_version_now(engine, number);
+	return graph;
+}
+
 /* Begins an owner's graph with room for so many edges. */
 static inline uint32_t
-gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, uint64_t owner, int64_t edges)
+gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r)
 {
-	gpu_engine_drop_graph(engine, owner, true, stream, NULL);
-	if (2 * edges >= GPU_MAX_ITEMS)
+	gpu_engine_drop_graph(engine, r->owner, true, stream, NULL);
+	if (2 * r->n >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
-	return gpu_engine_own_graph(engine, gpu_graph_open(&engine->pool, owner, edges));
+	return gpu_engine_own_graph(engine, gpu_graph_begun(engine, r->tree,
+														gpu_graph_open(&engine->pool, r->owner, r->n)));
 }
 
 /*
@@ -339,7 +361,9 @@ gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r
 	if (base == NULL)
 		return GPU_WITHDRAWN;
 	r->found = gpu_graph_is_near(engine, r->tree, base);
-	return gpu_engine_own_graph_on(engine, r->owner, base) != NULL ? GPU_OK : GPU_NO_MEMORY;
+	return gpu_graph_begun(engine, r->tree, gpu_engine_own_graph_on(engine, r->owner, base)) != NULL
+			   ? GPU_OK
+			   : GPU_NO_MEMORY;
 }
 
 /* Deletes the graphs of an engine that nobody uses any more; the pool's memory is gone. */
@@ -858,11 +882,12 @@ gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r, GpuGra
 {
 	GpuGraph *graph;
 
+	if ((r->form == GPU_GRAPH_BEGIN && r->n < 0) || r->tree >= GPU_MAX_TREES)
+		return GPU_NO_REQUEST;
 	if (r->form == GPU_GRAPH_BEGIN)
-		return r->n >= 0 ? gpu_engine_begin_graph(engine, stream, r->owner, r->n) : (uint32_t) GPU_NO_REQUEST;
+		return gpu_engine_begin_graph(engine, stream, r);
 	if (r->form == GPU_GRAPH_TAKE)
-		return r->tree < GPU_MAX_TREES ? gpu_engine_begin_on_kept(engine, stream, r)
-									   : (uint32_t) GPU_NO_REQUEST;
+		return gpu_engine_begin_on_kept(engine, stream, r);
 	if (r->form == GPU_GRAPH_DROP)
 	{
 		gpu_engine_drop_graph(engine, r->owner, r->each, stream, left);
@@ -1054,6 +1079,7 @@ gpu_scanner_scan_edges(GpuEngine *engine, GpuScanStream *stream, const GpuStruct
 	if (!done)
 		status = gpu_scanner_scan_all_edges(engine, stream, graph, tree, view, request);
 	stream->edges = NULL;
+	request->same = graph->begun.structure == tree && graph->begun.serial == view->serial;
 	return status;
 }
 

@@ -68,6 +68,13 @@ struct GpuGraphOrigin
 	int64_t nhidden = -1; /* entries that were no edges; -1: some of the edges are not the scan's */
 };
 
+/* A version of a tree. */
+struct GpuGraphVersion
+{
+	const void *structure = NULL; /* the tree's object; NULL: none */
+	uint64_t serial = 0;          /* of the view */
+};
+
 /* How a graph differs from its base, whose arrays it has (gpu_graph_overlay.h). */
 struct GpuGraphOverlay
 {
@@ -88,6 +95,7 @@ struct GpuGraph
 	GpuPool *pool;
 	uint64_t owner;
 	int64_t tree = -1;     /* number of the one whose entries its edges are of; -1: of none yet */
+	GpuGraphVersion begun; /* of the tree that the owner named, when the graph was begun */
 	GpuGraph *base = NULL; /* a kept one, whose edges are looked for, or whose arrays it has */
 	int64_t users = 0;     /* of one that is kept: graphs whose base it is */
 	bool kept = false;     /* it has no owner, and may be a base */

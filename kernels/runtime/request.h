@@ -77,7 +77,7 @@ typedef enum GpuForm
  */
 typedef enum GpuGraphStep
 {
-	GPU_GRAPH_BEGIN, /* a graph without edges, with room for n, in place of the owner's */
+	GPU_GRAPH_BEGIN, /* a graph of a tree without edges, with room for n, in place of the owner's */
 	/*
 	 * the same, on the base of the one that is kept of a tree (each: whose edges lead both ways), in which
 	 * edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept; found: 1: the tree has
@@ -183,7 +183,8 @@ typedef enum GpuStatus
  *
  * GPU_EDGES counts, too: each entry that is counted is an edge (GpuEdges), and is added to the graph of the
  * request's owner.  The output has the other entries, as with GPU_AGGREGATE; filtered says of how many
- * entries the rows are unseen.
+ * entries the rows are unseen, and same that the version is the one that the tree had when the graph was
+ * begun.
  *
  * GPU_RANKED says of each interval how many entries it has, and which one has a rank there.  Behind the
  * intervals, of which several may be equal, the input has these ranks, from 0 on, as uint64_t[n].  Such a
@@ -247,6 +248,7 @@ typedef struct GpuRequest
 	bool inside;
 
 	/* set by the engine */
+	bool same;       /* GPU_EDGES: see above */
 	uint32_t status; /* GpuStatus */
 	/*
 	 * scans: entries in output, less than cap: the scan is at its end.  GPU_COUNT, GPU_AGGREGATE,

@@ -287,6 +287,7 @@ set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *reque
 	count->nresults = count_results(spec, n);
 	count->ngroups = spec->groups || spec->join ? request->taken : 0;
 	count->joined = spec->join ? request->joined : 0;
+	count->same = spec->edges && request->same;
 	count->tids = (const uint64 *) (memory + layout->items);
 	count->entries = (const GpudsEntry *) (memory + layout->items);
 	count->n = request->found;

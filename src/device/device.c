@@ -523,7 +523,7 @@ place_graph(GpudsDeviceGraph *graph, GpudsDeviceTree *tree)
 GpudsDeviceStatus
 gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *graph)
 {
-	GpudsGraphStep step = { .step = GPU_GRAPH_BEGIN, .n = edges };
+	GpudsGraphStep step = { .step = GPU_GRAPH_BEGIN, .tree = tree->cuda.number, .n = edges };
 
 	place_graph(graph, tree);
 	graph->based = false;

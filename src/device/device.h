@@ -502,6 +502,7 @@ typedef struct GpudsCount
 	int64 ngroups;
 	int64 filtered; /* ... and entries that did not pass the filter */
 	uint64 joined;  /* if it is a join, rows of the result; groups are EntryJoinKeys that are handed back */
+	bool same;      /* if edges are made: of the version that the tree had when the graph was begun */
 	GpudsStagingSpan span;
 	void *own_results; /* palloc'd, in place of the span */
 	void *own_others;

@@ -206,6 +206,7 @@ count_piece(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *par
 				add_results(counting, part, first, &count);
 			add_others(counting->counted, counting->spec, &count);
 			counting->counted->counted += count.counted;
+			counting->counted->newer |= !count.same;
 			gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.filtered + count.n);
 		}
 	}

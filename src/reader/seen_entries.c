@@ -195,7 +195,8 @@ count_edges(GpudsSeenEntries *seen, const GpudsCountEdges *edges, const GpudsDev
 	told.full = spec.full;
 	done = gpuds_scan_count_rest(seen->scan, &spec, others);
 	gpuds_injection_point("scan-probed");
-	*holds = done && gpuds_visible_map_holds(&seen->visible, spec.map, spec.map_bytes, spec.full);
+	*holds = done && ((!others->newer && gpuds_visible_version_holds(&seen->visible)) ||
+					  gpuds_visible_map_holds(&seen->visible, spec.map, spec.map_bytes, spec.full));
 	pfree((void *) spec.map);
 	return done;
 }

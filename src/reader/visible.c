@@ -245,12 +245,15 @@ copy_map(GpudsVisible *visible, size_t *bytes, bool *full)
 	return map;
 }
 
-/* Has the table's map changed under a device, of this scan or shortly before it? */
+/*
+ * Has the table's map changed under a device, of this scan or shortly before it?  Where it matters only if a
+ * new version comes as well (I5), it will not the next time.
+ */
 static bool
-map_changes(const GpudsVisible *visible)
+map_changes(const GpudsVisible *visible, const GpudsCountSpec *spec)
 {
 	return visible->map_changed ||
-		   (map_change.table == RelationGetRelid(visible->scan->heapRelation) &&
+		   (!spec->edges && map_change.table == RelationGetRelid(visible->scan->heapRelation) &&
 			!TimestampDifferenceExceeds(map_change.at, GetCurrentTimestamp(), WRITERS_MS));
 }
 
@@ -259,12 +262,12 @@ map_changes(const GpudsVisible *visible)
  * calls all-visible will soon not be so, and then all that was counted by it is lost (I2).
  */
 static bool
-does_without_map(const GpudsVisible *visible, const unsigned char *map, double rows, size_t room)
+does_without_map(const GpudsVisible *visible, const GpudsCountSpec *spec, double rows, size_t room)
 {
 	const uint64 few = visible->blocks / FEW_VISIBLE;
 
-	return (map_changes(visible) ||
-			visible->blocks - gpuds_known_count_others(map, visible->blocks) <= few) &&
+	return (map_changes(visible, spec) ||
+			visible->blocks - gpuds_known_count_others(spec->map, visible->blocks) <= few) &&
 		   gpuds_known_may_learn_all(&visible->known, visible->blocks, rows, room);
 }
 
@@ -286,7 +289,7 @@ gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *sp
 	if (spec->full || spec->map_bytes + gpuds_count_side_bytes(spec) > GPUDS_COUNT_MAP_BYTES)
 		return;
 	room = GPUDS_COUNT_MAP_BYTES - spec->map_bytes - gpuds_count_side_bytes(spec);
-	visible->no_map = does_without_map(visible, spec->map, rows, room);
+	visible->no_map = does_without_map(visible, spec, rows, room);
 	if (visible->no_map)
 		memset((unsigned char *) spec->map, 0, spec->map_bytes);
 	gpuds_known_begin_list(known);
@@ -351,6 +354,13 @@ gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t 
 		map_change.at = GetCurrentTimestamp();
 	}
 	return holds;
+}
+
+/* I5 for such a copy of the map. */
+bool
+gpuds_visible_version_holds(const GpudsVisible *visible)
+{
+	return visible->no_map || still_counts(visible);
 }
 
 static TupleTableSlot *

@@ -37,6 +37,14 @@
  *
  *			An entry is made when its row has a page, so none of them leads to another page.
  *
+ * A graph is begun before it is made (device/device.h), and so it may be known of what version of a tree:
+ *
+ *	I5	If what the device has counted is of a version that was there before the copy was made, and then the
+ *			counter is what it was before the barrier, then I1 holds for it.
+ *
+ *			All entries of the version were there to be read before that look at the map, and a version does
+ *			not change.  Neither what becomes of the map afterwards matters, nor that the heap grows.
+ *
  * All other rows are looked up with the scan's snapshot, which must be an MVCC snapshot: by the states of
  * their pages (known_rows.h), or in the heap.  A look at the map that core takes later can do no harm: a row
  * that such a snapshot sees is not removed, and its TID not given away, while the snapshot lives.
@@ -134,6 +142,7 @@ extern bool gpuds_visible_to_all(GpudsVisible *visible, uint64 tid);
 extern void gpuds_visible_mark(GpudsVisible *visible, const GpudsScanBatch *batch, bool *to_all);
 extern void gpuds_visible_tell_device(GpudsVisible *visible, double rows, GpudsCountSpec *spec);
 extern bool gpuds_visible_map_holds(GpudsVisible *visible, const unsigned char *map, size_t bytes, bool full);
+extern bool gpuds_visible_version_holds(const GpudsVisible *visible);
 extern bool gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead);
 extern bool gpuds_visible_is_known(GpudsVisible *visible, uint64 tid, bool *seen, bool *dead);
 

@@ -501,14 +501,23 @@ give_up(int who)
 static bool
 make_any(int who)
 {
-	const Entries before = entries;
+	Entries before = entries;
 	const bool beside = test_below(5) == 0;
+	const bool between = test_below(8) == 0;
+	bool changed = false;
 	Owner *of = &owner[who];
 	Entries without;
 	Entries others;
 	Edges sent;
 
 	begin(who);
+	if (between)
+	{
+		start_apply();
+		await(&staging->change);
+		changed = entries.size() != before.size();
+		before = entries;
+	}
 	for (uint64_t i = test_below(3) == 0 ? test_below(20) : 0; i > 0; i--)
 	{
 		const auto near = entries.lower_bound(random_entry());
@@ -525,15 +534,19 @@ make_any(int who)
 		/* it has been done, and what comes now is another graph */
 		(void) step(who, GPU_GRAPH_DROP, test_below(2), 0, 0, 0);
 		begin(who);
+		changed = false;
 	}
 	if (!is_done(scan_edges(who, without, 10000)))
 		return false;
 	CHECK(staging->request.found <= 10000);
+	/* of the version that there was when the graph was begun, unless that has gone */
+	CHECK(beside || between || staging->request.same);
+	CHECK(!changed || !staging->request.same);
 	for (int64_t i = 0; i < staging->request.found; i++)
 		others.insert(((GpudsEntry *) staging->output)[i]);
 	CHECK((int64_t) others.size() == staging->request.found);
 	of->may_be.clear();
-	for (const Entries *may_be : { &before, (const Entries *) &entries })
+	for (const Entries *may_be : { (const Entries *) &before, (const Entries *) &entries })
 	{
 		Entries back;
 		Edges edges;
