@@ -126,6 +126,21 @@ ask_for_all(GpudsScanNode *node, dsa_area *area)
 	gpuds_child_scan_stop(child, n, 0);
 }
 
+/* What looks at the values of rows; NULL: nothing does. */
+static GpudsRecheck *
+check_of(GpudsScanNode *node)
+{
+	if (!node->checks)
+	{
+		MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
+
+		node->check = gpuds_child_scan_recheck(child_scan_of(&node->css));
+		node->checks = true;
+		MemoryContextSwitchTo(old);
+	}
+	return node->check;
+}
+
 static void
 begin_chunk(GpudsScanNode *node, const GpudsTidChunk *chunk)
 {
@@ -136,7 +151,7 @@ begin_chunk(GpudsScanNode *node, const GpudsTidChunk *chunk)
 	node->recheck = chunk->recheck;
 	if (node->recheck)
 		gpuds_child_scan_refresh(child);
-	gpuds_fetch_begin(&node->fetch, node->visitor, chunk->tids, chunk->n);
+	gpuds_fetch_begin(&node->fetch, node->visitor, check_of(node), chunk->tids, chunk->n);
 }
 
 /* Gets the next chunk of shared TIDs; false: there is none. */
@@ -176,7 +191,7 @@ next_piece(GpudsScanNode *node)
 	gpuds_child_scan_stop(child, node->list.n, 0);
 	if (!more)
 		return false;
-	gpuds_fetch_begin(&node->fetch, node->list.scan, node->list.tids, node->list.n);
+	gpuds_fetch_begin(&node->fetch, node->list.scan, check_of(node), node->list.tids, node->list.n);
 	return true;
 }
 
@@ -190,20 +205,20 @@ meets_conditions(GpudsScanNode *node, TupleTableSlot *slot)
 	return ExecQualAndReset(castNode(IndexScanState, child_scan_of(&node->css))->indexqualorig, context);
 }
 
-/* Is a row of the index one that was asked for? */
+/* Gets the next row of the piece that is one that was asked for; false: there is none. */
 static bool
-passes(GpudsScanNode *node, TupleTableSlot *slot)
+next_row(GpudsScanNode *node, TupleTableSlot *slot)
 {
-	if (!node->checks)
+	for (;;)
 	{
-		MemoryContext old = MemoryContextSwitchTo(node->css.ss.ps.state->es_query_cxt);
+		const bool found = gpuds_fetch_next(&node->fetch, slot);
 
-		node->check = gpuds_child_scan_recheck(child_scan_of(&node->css));
-		node->checks = true;
-		MemoryContextSwitchTo(old);
+		InstrCountFiltered2(node, node->fetch.removed);
+		node->fetch.removed = 0;
+		if (!found || !node->recheck || meets_conditions(node, slot))
+			return found;
+		InstrCountFiltered2(node, 1);
 	}
-	return (!node->check || gpuds_recheck_row(node->check, slot)) &&
-		   (!node->recheck || meets_conditions(node, slot));
 }
 
 static void
@@ -223,12 +238,8 @@ next(ScanState *ss)
 
 	while (node->stage != STAGE_END)
 	{
-		while (node->stage == STAGE_PIECES && gpuds_fetch_next(&node->fetch, slot))
-		{
-			if (passes(node, slot))
-				return slot;
-			InstrCountFiltered2(node, 1);
-		}
+		if (node->stage == STAGE_PIECES && next_row(node, slot))
+			return slot;
 		if (node->share.shared ? next_chunk(node) : next_piece(node))
 			node->stage = STAGE_PIECES;
 		else

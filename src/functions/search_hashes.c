@@ -95,7 +95,8 @@ next_candidate(Candidates *candidates)
 	{
 		if (!gpuds_tids_next(&candidates->list))
 			return false;
-		gpuds_fetch_begin(&candidates->fetch, candidates->scan, candidates->list.tids, candidates->list.n);
+		gpuds_fetch_begin(&candidates->fetch, candidates->scan, NULL, candidates->list.tids,
+						  candidates->list.n);
 	}
 	return true;
 }

@@ -21,6 +21,9 @@
 
 #include "reader/elements.h"
 
+/* Bytes that the processor fetches of memory at a time. */
+#define CACHE_LINE 64
+
 /* Calls of functions after which the memory is given back that they have left. */
 #define CALLS_OF_SCRATCH 1024
 
@@ -394,15 +397,53 @@ value_hash(const GpudsElements *elements, Datum value)
 	return gpuds_key_hash(elements->column->hash, elements->column->collation, value);
 }
 
-/* Is there an element that a value of the column is equal to? */
+/* Is there an element that a value of the column, which has a hash, is equal to? */
 bool
-gpuds_elements_have(GpudsElements *elements, Datum value)
+gpuds_elements_have_hash(GpudsElements *elements, uint64 hash, Datum value)
 {
-	const uint64 hash = value_hash(elements, value);
 	int32 end;
 	const int32 first = find_place(elements, hash, &end);
 
 	return find_class(elements, first, end, hash, value) >= 0;
+}
+
+/* Is there an element that a value of the column is equal to? */
+bool
+gpuds_elements_have(GpudsElements *elements, Datum value)
+{
+	return gpuds_elements_have_hash(elements, value_hash(elements, value), value);
+}
+
+/*
+ * Steps before gpuds_elements_have_hash, each of which asks for the memory that the next one waits for: of
+ * many values, all take one step before any takes the next.  The first returns the value's hash.
+ */
+uint64
+gpuds_elements_ask(const GpudsElements *elements, Datum value)
+{
+	const uint64 hash = value_hash(elements, value);
+
+	__builtin_prefetch(&elements->ends[place_of(elements, hash)]);
+	return hash;
+}
+
+void
+gpuds_elements_ask_place(const GpudsElements *elements, uint64 hash)
+{
+	__builtin_prefetch(&elements->elements[place_begin(elements, place_of(elements, hash))]);
+}
+
+void
+gpuds_elements_ask_value(const GpudsElements *elements, uint64 hash)
+{
+	const int64 place = place_of(elements, hash);
+	const int32 first = place_begin(elements, place);
+
+	if (!elements->by_value && first < elements->ends[place])
+	{
+		__builtin_prefetch(DatumGetPointer(elements->elements[first].value));
+		__builtin_prefetch(DatumGetPointer(elements->elements[first].value) + CACHE_LINE);
+	}
 }
 
 /* Gives the elements of a class; returns where it ends. */

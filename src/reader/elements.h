@@ -27,6 +27,10 @@ typedef void (*GpudsElementFound)(void *to, int64 number);
 extern Oid gpuds_elements_family(Oid equal, Oid type, Oid value_type);
 extern GpudsElements *gpuds_elements_read(const GpudsKeyColumn *column, ScanKeyData *key);
 extern bool gpuds_elements_have(GpudsElements *elements, Datum value);
+extern uint64 gpuds_elements_ask(const GpudsElements *elements, Datum value);
+extern void gpuds_elements_ask_place(const GpudsElements *elements, uint64 hash);
+extern void gpuds_elements_ask_value(const GpudsElements *elements, uint64 hash);
+extern bool gpuds_elements_have_hash(GpudsElements *elements, uint64 hash, Datum value);
 extern void gpuds_elements_find(GpudsElements *elements, Datum value, bool once, GpudsElementFound found,
 								void *to);
 

@@ -26,6 +26,9 @@
 
 #include "reader/fetch.h"
 
+/* Bytes that the processor fetches of memory at a time; the second ones of a tuple are its columns'. */
+#define CACHE_LINE 64
+
 /* Pages in a row that were in the cache, after which none is asked for ahead. */
 #define ALL_CACHED 64
 
@@ -62,15 +65,17 @@ gpuds_fetch_pins(Relation heap, int most)
 
 /*
  * Begins to visit n TIDs, ascending and all different, which stay where they are until the last row has
- * been given.  What was left of another list is let go.
+ * been given.  Rows that do not pass recheck, unless that is NULL, are not given.  What was left of another
+ * list is let go.
  */
 void
-gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint64 *tids, int64 n)
+gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, GpudsRecheck *recheck, const uint64 *tids, int64 n)
 {
 	Relation heap = scan->heapRelation;
 
 	gpuds_fetch_reset(fetch);
 	fetch->scan = scan;
+	fetch->recheck = recheck;
 	fetch->is_heap = heap->rd_tableam == GetHeapamTableAmRoutine();
 	fetch->tids = tids;
 	fetch->n = n;
@@ -135,6 +140,7 @@ ask_for_tuples(const GpudsFetch *fetch, const GpudsHeapPage *page)
 			continue;
 		id = *(const volatile ItemIdData *) PageGetItemId((Page) at, offset);
 		__builtin_prefetch(at + id.lp_off % BLCKSZ);
+		__builtin_prefetch(at + (id.lp_off + CACHE_LINE) % BLCKSZ);
 	}
 }
 
@@ -203,6 +209,29 @@ search_page(GpudsFetch *fetch)
 	fetch->visited++;
 }
 
+/* Counts rows that are looked up, as many as an index scan would. */
+static void
+count_rows(const GpudsFetch *fetch, int n)
+{
+	for (int i = 0; i < n; i++)
+		pgstat_count_heap_fetch(fetch->scan->indexRelation);
+}
+
+/* Leaves the rows of the first page that pass, if they can be looked at together. */
+static void
+check_page(GpudsFetch *fetch)
+{
+	const int n = fetch->nrows;
+
+	fetch->checked = fetch->recheck == NULL || gpuds_recheck_takes_pages(fetch->recheck);
+	if (!fetch->checked || fetch->recheck == NULL)
+		return;
+	fetch->nrows = gpuds_recheck_page(fetch->recheck, RelationGetDescr(fetch->scan->heapRelation),
+									  BufferGetPage(page_at(fetch, 0)->buffer), fetch->rows, n);
+	fetch->removed += n - fetch->nrows;
+	count_rows(fetch, n - fetch->nrows);
+}
+
 /* Goes on to the next page; false: there is none. */
 static bool
 turn_page(GpudsFetch *fetch)
@@ -217,6 +246,7 @@ turn_page(GpudsFetch *fetch)
 	if (fetch->npages > 1)
 		ask_for_tuples(fetch, page_at(fetch, fetch->npages / 2));
 	search_page(fetch);
+	check_page(fetch);
 	return true;
 }
 
@@ -258,26 +288,38 @@ look_up(GpudsFetch *fetch, TupleTableSlot *slot)
 	return false;
 }
 
+/* The next row that the snapshot sees; false: there is none. */
+static bool
+next_row(GpudsFetch *fetch, TupleTableSlot *slot)
+{
+	if (!fetch->is_heap)
+		return look_up(fetch, slot);
+	while (fetch->row == fetch->nrows)
+	{
+		if (!turn_page(fetch))
+			return false;
+	}
+	give_row(fetch, slot);
+	return true;
+}
+
 /*
- * The next row that the scan's snapshot sees, in the order of the heap, put into a slot of the table's
- * own kind, which holds it until it gets another.  False: there are no more.
+ * The next row that the scan's snapshot sees, and that passes, in the order of the heap, put into a slot of
+ * the table's own kind, which holds it until it gets another.  False: there are no more.
  */
 bool
 gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot)
 {
-	if (fetch->is_heap)
+	while (next_row(fetch, slot))
 	{
-		while (fetch->row == fetch->nrows)
-		{
-			if (!turn_page(fetch))
-				return false;
-		}
-		give_row(fetch, slot);
+		count_rows(fetch, 1);
+		if (fetch->is_heap ? fetch->checked : fetch->recheck == NULL)
+			return true;
+		if (gpuds_recheck_row(fetch->recheck, slot))
+			return true;
+		fetch->removed++;
 	}
-	else if (!look_up(fetch, slot))
-		return false;
-	pgstat_count_heap_fetch(fetch->scan->indexRelation);
-	return true;
+	return false;
 }
 
 /* Lets the list and its pages go; what has been counted stays. */

@@ -39,6 +39,7 @@
 #include "executor/tuptable.h"
 #include "storage/buf.h"
 
+#include "reader/recheck.h"
 #include "reader/row_filter.h"
 
 /* The TIDs of a scan, in pieces. */
@@ -84,8 +85,9 @@ typedef struct GpudsHeapPage
 typedef struct GpudsFetch
 {
 	IndexScanDesc scan;
-	bool is_heap;       /* else rows are looked up one by one */
-	const uint64 *tids; /* the piece */
+	GpudsRecheck *recheck; /* that rows must pass; NULL: all do */
+	bool is_heap;          /* else rows are looked up one by one */
+	const uint64 *tids;    /* the piece */
 	int64 n;
 	int64 next; /* TID behind those of the pages below */
 
@@ -102,17 +104,20 @@ typedef struct GpudsFetch
 	int cached;       /* pages in a row that were in the cache */
 
 	/* of the first page */
+	bool checked; /* its rows have passed */
 	int nrows;
 	int row; /* to give next */
 	OffsetNumber rows[MaxHeapTuplesPerPage];
 
 	uint64 visited; /* pages, or rows if they are looked up one by one */
+	uint64 removed; /* rows that have not passed */
 } GpudsFetch;
 
 /* fetch.c */
 extern int gpuds_fetch_pins(Relation heap, int most);
 extern void gpuds_fetch_init(GpudsFetch *fetch);
-extern void gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, const uint64 *tids, int64 n);
+extern void gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, GpudsRecheck *recheck,
+							  const uint64 *tids, int64 n);
 extern bool gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot);
 extern void gpuds_fetch_reset(GpudsFetch *fetch);
 

@@ -7,6 +7,7 @@
  */
 #include "gpuds.h"
 
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
 #include "executor/executor.h"
@@ -174,6 +175,70 @@ gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot)
 	MemoryContextSwitchTo(old);
 	ResetPerTupleExprContext(recheck->estate);
 	return all;
+}
+
+/* Can the rows of a page be looked at together?  One array is to be compared with a column of the table. */
+bool
+gpuds_recheck_takes_pages(const GpudsRecheck *recheck)
+{
+	return recheck->nconditions == 1 && recheck->conditions[0].elements &&
+		   recheck->conditions[0].attribute > 0;
+}
+
+/* What is looked at together. */
+typedef struct Candidates
+{
+	GpudsElements *elements;
+	int n;
+	OffsetNumber rows[MaxHeapTuplesPerPage];
+	Datum values[MaxHeapTuplesPerPage]; /* where they are not passed by value, in the page */
+	uint64 hashes[MaxHeapTuplesPerPage];
+} Candidates;
+
+/* Adds a row of a page whose value is not NULL. */
+static void
+add_candidate(GpudsRecheck *recheck, Candidates *candidates, TupleDesc desc, Page page, OffsetNumber row)
+{
+	ItemId id = PageGetItemId(page, row);
+	HeapTupleData tuple = { .t_len = ItemIdGetLength(id), .t_data = (HeapTupleHeader) PageGetItem(page, id) };
+	bool isnull;
+	Datum value = heap_getattr(&tuple, recheck->conditions[0].attribute, desc, &isnull);
+
+	if (isnull)
+		return;
+	candidates->rows[candidates->n] = row;
+	candidates->values[candidates->n] = value;
+	candidates->hashes[candidates->n++] = gpuds_elements_ask(candidates->elements, value);
+	ResetPerTupleExprContext(recheck->estate);
+}
+
+/*
+ * gpuds_recheck_row of rows of the heap, given by their places in a page, which is pinned.  Leaves the places
+ * of those that have what was asked for; returns how many.  The recheck must take pages.
+ */
+int
+gpuds_recheck_page(GpudsRecheck *recheck, TupleDesc desc, Page page, OffsetNumber *rows, int n)
+{
+	MemoryContext old = MemoryContextSwitchTo(GetPerTupleMemoryContext(recheck->estate));
+	Candidates all;
+	int kept = 0;
+
+	all.elements = recheck->conditions[0].elements;
+	all.n = 0;
+	for (int i = 0; i < n; i++)
+		add_candidate(recheck, &all, desc, page, rows[i]);
+	for (int i = 0; i < all.n; i++)
+		gpuds_elements_ask_place(all.elements, all.hashes[i]);
+	for (int i = 0; i < all.n; i++)
+		gpuds_elements_ask_value(all.elements, all.hashes[i]);
+	for (int i = 0; i < all.n; i++)
+	{
+		if (gpuds_elements_have_hash(all.elements, all.hashes[i], all.values[i]))
+			rows[kept++] = all.rows[i];
+		ResetPerTupleExprContext(recheck->estate);
+	}
+	MemoryContextSwitchTo(old);
+	return kept;
 }
 
 /*

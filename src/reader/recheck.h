@@ -14,7 +14,8 @@
  * (all).
  *
  * It needs the rows that a snapshot sees: the scan visits the heap for them (gpuds_recheck_tid), or its
- * caller has them (gpuds_recheck_row).
+ * caller has them, one (gpuds_recheck_row) or those of a page, which wait for memory together
+ * (gpuds_recheck_page).
  *
  *-------------------------------------------------------------------------
  */
@@ -23,6 +24,7 @@
 
 #include "access/skey.h"
 #include "executor/tuptable.h"
+#include "storage/bufpage.h"
 
 #include "reader/elements.h"
 
@@ -33,6 +35,8 @@ extern bool gpuds_recheck_can_all(Relation index, const ScanKeyData *keys, int n
 extern GpudsRecheck *gpuds_recheck_begin(Relation index, const GpudsKeyLayout *layout,
 										 const ScanKeyData *keys, int nkeys, bool all);
 extern bool gpuds_recheck_row(GpudsRecheck *recheck, TupleTableSlot *slot);
+extern bool gpuds_recheck_takes_pages(const GpudsRecheck *recheck);
+extern int gpuds_recheck_page(GpudsRecheck *recheck, TupleDesc desc, Page page, OffsetNumber *rows, int n);
 extern void gpuds_recheck_find(GpudsRecheck *recheck, TupleTableSlot *slot, bool once,
 							   GpudsElementFound found, void *to);
 extern bool gpuds_recheck_tid(GpudsRecheck *recheck, Snapshot snapshot, uint64 tid);
