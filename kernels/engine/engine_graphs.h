@@ -502,15 +502,24 @@ gpu_scanner_tell_reached(GpuEngine *engine, GpuScanStream *stream, GpuGraph *gra
 }
 
 static inline uint32_t
+gpu_scanner_connect(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint32_t status = gpu_graph_connect(graph, stream);
+
+	r->found = gpu_graph_nconnected(graph);
+	return status;
+}
+
+static inline uint32_t
 gpu_scanner_tell_connected(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 {
 	const size_t item = 2 * sizeof(uint64_t);
-	const int64_t n = gpu_graph_output(engine, stream, r, graph->n, item);
+	const int64_t n = gpu_graph_output(engine, stream, r, gpu_graph_nconnected(graph), item);
 
-	if (n < 0)
-		return GPU_NO_REQUEST;
 	if (!graph->connected)
 		return GPU_WITHDRAWN;
+	if (n < 0)
+		return GPU_NO_REQUEST;
 	gpu_graph_connected(graph, &stream->stream, r->next, n, (uint64_t *) stream->output);
 	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
 				 (size_t) n * item);
@@ -827,7 +836,7 @@ gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 static inline bool
 gpu_step_needs_arrays(uint32_t step)
 {
-	return step == GPU_GRAPH_CONNECT || step == GPU_GRAPH_MEASURE || step == GPU_GRAPH_TRIANGLES;
+	return step == GPU_GRAPH_TRIANGLES;
 }
 
 /* A step on a graph that has all edges. */
@@ -861,8 +870,7 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 		case GPU_GRAPH_PATH:
 			return gpu_scanner_tell_path(engine, stream, graph, r);
 		case GPU_GRAPH_CONNECT:
-			r->found = graph->n;
-			return gpu_graph_connect(graph, &stream->stream);
+			return gpu_scanner_connect(stream, graph, r);
 		case GPU_GRAPH_CONNECTED:
 			return gpu_scanner_tell_connected(engine, stream, graph, r);
 		case GPU_GRAPH_MEASURE:

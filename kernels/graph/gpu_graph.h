@@ -88,6 +88,10 @@ struct GpuGraphOverlay
 	GpuGraphArray<uint32_t> back_gone; /* the same of those that lead back; no array: not made yet */
 	GpuGraphArray<uint32_t> places;    /* of the edges that are gone, of equal ones the first */
 	int64_t ngone = 0;
+	GpuGraphArray<uint32_t> base_roots; /* of the base's components; no array: not found yet */
+	GpuGraphArray<uint32_t> present;    /* of each vertex, if edges are gone, how many before it have one */
+	GpuGraphArray<uint32_t> vertices;   /* that have an edge, if edges are gone */
+	int64_t nvertices = 0;
 };
 
 struct GpuGraph
@@ -299,6 +303,9 @@ gpu_graph_end_overlay(GpuGraph *graph)
 	gpu_graph_give(graph, &over->gone);
 	gpu_graph_give(graph, &over->back_gone);
 	gpu_graph_give(graph, &over->places);
+	gpu_graph_give(graph, &over->base_roots);
+	gpu_graph_give(graph, &over->present);
+	gpu_graph_give(graph, &over->vertices);
 	*over = GpuGraphOverlay();
 }
 

@@ -5,7 +5,7 @@
  *
  * Edges that are gone are bits, by their places in the base's rows.  Those that are new are in no order.
  * Vertices that the base has not have the numbers behind its own, so numbers do not ascend as codes do.
- * Walks and searches for paths know of this.  What does not know has the graph made anew first
+ * Walks, searches for paths, and components know of this.  What does not know has the graph made anew first
  * (gpu_graph_unlay).
  *
  * A vertex of the base whose edges are all gone still has a number: no walk comes to it.
@@ -243,6 +243,8 @@ static inline void
 gpu_graph_borrow_over(GpuGraph *graph)
 {
 	gpu_graph_borrow_edges(graph);
+	if (graph->base->connected)
+		graph->over.base_roots = graph->base->roots;
 	graph->over.is = true;
 	graph->n += graph->over.n;
 }
@@ -273,8 +275,9 @@ gpu_graph_unlay(GpuGraph *graph, GpuStream *s)
 	gpu_graph_rest(graph);
 	gpu_graph_give(graph, &graph->back.offsets);
 	gpu_graph_give(graph, &graph->back.members);
+	gpu_graph_give(graph, &graph->roots);
 	graph->n = graph->m = 0;
-	graph->has_rows = graph->has_back = graph->ended = false;
+	graph->has_rows = graph->has_back = graph->connected = graph->ended = false;
 	return gpu_graph_mark_left(graph, s);
 }
 

@@ -206,7 +206,14 @@ gpu_graph_lend(const GpuGraph *graph, GpuGraph *base)
 		base->has_back = true;
 	}
 	if (graph->over.is)
+	{
+		if (graph->over.base_roots.at() != NULL && !base->connected)
+		{
+			base->roots = graph->over.base_roots;
+			base->connected = true;
+		}
 		return;
+	}
 	if (graph->connected && !base->connected)
 	{
 		base->roots = graph->roots;
@@ -242,6 +249,7 @@ gpu_graph_return_all(GpuGraph *graph)
 	gpu_graph_return(&graph->back.offsets, base->back.offsets);
 	gpu_graph_return(&graph->back.members, base->back.members);
 	gpu_graph_return(&graph->roots, base->roots);
+	gpu_graph_return(&graph->over.base_roots, base->roots);
 	gpu_graph_return(&graph->lists.offsets, base->lists.offsets);
 	gpu_graph_return(&graph->lists.members, base->lists.members);
 	gpu_graph_return(&graph->sources, base->sources);

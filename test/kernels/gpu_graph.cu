@@ -320,7 +320,7 @@ check_components(GpuGraph *graph, const Edges &edges)
 	const uint64_t *pairs;
 	auto vertex = lists.begin();
 
-	CHECK(gpu_graph_connect(graph, &stream.stream) == GPU_OK);
+	CHECK(gpu_graph_connect(graph, &stream) == GPU_OK);
 	gpu_graph_connected(graph, &stream.stream, 0, graph->n, (uint64_t *) stream.output);
 	pairs = (const uint64_t *) fetch(stream.output, (size_t) graph->n * 2 * sizeof(uint64_t));
 	CHECK(graph->n == (int64_t) lists.size());
