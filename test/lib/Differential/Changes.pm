@@ -26,7 +26,7 @@ sub _insert
 	# In an aborted transaction psql would take the data of a COPY for statements
 	if (!$self->{exclusion} && (!$self->{in_block} || $self->{goes_on} eq 'on') && _chance(0.4))
 	{
-		my @lines = map { join("\t", map { $_ // '\N' } $self->_row) } 1 .. $n;
+		my @lines = map { join("\t", map { defined $_ ? s/\\/\\\\/gr : '\N' } $self->_row) } 1 .. $n;
 		$self->_both('COPY {T} (' . join(', ', @columns) . ') FROM stdin', @lines, '\.');
 		return;
 	}

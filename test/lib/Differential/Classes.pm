@@ -9,6 +9,7 @@ use Differential::Databases;
 use Differential::Events;
 use Differential::Memory;
 use Differential::Partitions;
+use Differential::Points;
 use Differential::Replication;
 use Differential::Script;
 use Differential::Serializable;
@@ -26,6 +27,7 @@ my %package = (
 	timeouts => 'Differential::Timeouts',
 	upserts => 'Differential::Upserts',
 	partitions => 'Differential::Partitions',
+	points => 'Differential::Points',
 	databases => 'Differential::Databases',
 	memory => 'Differential::Memory',
 	replication => 'Differential::Replication',
@@ -34,7 +36,7 @@ my %package = (
 
 # Every so many seeds one of these, in turn; all others are plain
 my @cycle = qw(utility serializable events temporary utility replication upserts utility
-  databases events wide temporary timeouts utility serializable memory partitions);
+  databases events wide temporary points timeouts utility serializable memory partitions);
 
 sub names { return ('plain', sort grep { $_ ne 'plain' } keys %package); }
 

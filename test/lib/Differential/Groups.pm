@@ -72,11 +72,11 @@ sub measures_of
 	for (@_)
 	{
 		my ($type, $e) = @$_;
-		my @sums = $type =~ /^int/ ? qw(sum avg stddev var_pop) : $type eq 'decimal' ? qw(sum avg) : ();
+		my @sums = $type =~ /^int\d/ ? qw(sum avg stddev var_pop) : $type eq 'decimal' ? qw(sum avg) : ();
 		my @functions = (qw(count min max), @sums);
 
 		# callers take the list apart at its blanks
-		$e = _one('COALESCE', 'NULLIF') . "($e," . _int(-9, 9) . ')' if $type =~ /^int/ && _chance(0.1);
+		$e = _one('COALESCE', 'NULLIF') . "($e," . _int(-9, 9) . ')' if $type =~ /^int\d/ && _chance(0.1);
 		push @list, _one(@functions) . "($e)"
 		  if $type =~ /^(int|date|timestamp|decimal)/;
 	}

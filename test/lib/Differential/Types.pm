@@ -86,6 +86,11 @@ our %TYPES = (
 		name => 'text', bits => 32, varies => 1, minmax => 1,
 		value => sub { ('/a/path/of/many/', '', '/a/path/of/m')[ $_[0] % 3 ] . $_[0] },
 		special => [ '', 'a', '/a/path/of/many/', '/a/path/of/many/1', '/a/path/of/ma' ] },
+	# without backslashes, a bytea is written as its bytes are
+	bytea => {
+		name => 'bytea', bits => 32, varies => 1,
+		value => sub { ('bytes of a long', '', 'bytes of a lo')[ $_[0] % 3 ] . $_[0] },
+		special => [ '', 'b', '\\000', '\\000\\000', 'bytes of a lo\\000', 'bytes of a lo\\377', '\\377' ] },
 	numeric => {
 		name => 'numeric', bits => 64, hashed => 1, varies => 1, minmax => 1, value => sub { $_[0] / 8 },
 		special => [ 'NaN', 'Infinity', '-Infinity', '0', '1e50' ] },

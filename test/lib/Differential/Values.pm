@@ -75,7 +75,7 @@ sub _array
 	{
 		my $value = _chance(0.03) ? undef : $self->_value($column);
 		$value = $self->_convert($value, $column->{type}, $type);
-		push @values, defined $value ? "\"$value\"" : 'NULL';
+		push @values, defined $value ? '"' . $value =~ s/\\/\\\\/gr . '"' : 'NULL';
 	}
 	return "'{" . join(',', @values) . "}'::" . _sql_type($type) . '[]';
 }
