@@ -208,27 +208,29 @@ gpuds_cuda_status(uint32 status)
 	}
 }
 
-/*
- * Sends a change of a part of a tree that the mailbox has been filled with, and notes
- * the part's new size, or which card has refused.
- */
+/* Takes the answer to a change of a part, and notes the part's new size, or which card has refused. */
 static GpudsDeviceStatus
-send_change(GpudsDeviceTree *tree, GpudsCudaPart *part, GpudsMailbox *mailbox, GpudsStagingSpan *span)
+take_change(GpudsDeviceTree *tree, GpudsCudaPart *part, GpudsMailbox *mailbox)
 {
-	const uint64 epoch = pg_atomic_read_u64(&part->epoch);
-	GpudsDeviceStatus status;
+	const GpudsDeviceStatus status = gpuds_cuda_status(mailbox->request.status);
 
-	mailbox->request.tree = tree->cuda.number;
-	if (!gpuds_mailbox_send(mailbox, span, epoch, false))
-		return GPUDS_DEVICE_LOST;
-	status = gpuds_cuda_status(mailbox->request.status);
 	if (status == GPUDS_DEVICE_OK)
 		note_size(part, &mailbox->request);
 	if (status == GPUDS_DEVICE_NO_MEMORY)
-		tree->refused = GpudsEpochCard(epoch);
+		tree->refused = GpudsEpochCard(pg_atomic_read_u64(&part->epoch));
 	gpuds_cuda_count_work(&mailbox->request);
 	gpuds_mailbox_close(mailbox);
 	return status;
+}
+
+/* Sends a change of a part of a tree that the mailbox has been filled with. */
+static GpudsDeviceStatus
+send_change(GpudsDeviceTree *tree, GpudsCudaPart *part, GpudsMailbox *mailbox, GpudsStagingSpan *span)
+{
+	mailbox->request.tree = tree->cuda.number;
+	if (!gpuds_mailbox_send(mailbox, span, pg_atomic_read_u64(&part->epoch), false))
+		return GPUDS_DEVICE_LOST;
+	return take_change(tree, part, mailbox);
 }
 
 static bool
@@ -434,59 +436,106 @@ cuda_load_cancel(GpudsDeviceLoad *load)
  * Changes
  */
 
-/* Which operations are wanted, if not all: those of a part, by the number that each has of its part. */
-typedef struct Selection
+/* What a part is sent of an apply. */
+typedef struct Share
 {
-	const uint8 *part_of;
-	uint8 part;
-} Selection;
+	GpudsCudaSend send;
+	GpudsCudaPart *part;
+	const GpudsOp *ops; /* of all parts, n of them, ... */
+	int64 n;
+	const uint8 *part_of; /* ... with the part of each; NULL: all are the part's */
+	int64 own;            /* operations */
+	GpudsStagingSpan span;
+	uint32 tree;
+	uint8 number; /* of the part */
+} Share;
 
-/* Copies operations; returns how many. */
-static int64
-copy_ops(GpudsOp *to, const GpudsOp *ops, int64 n, const Selection *selection)
+/* Copies the part's operations. */
+static void
+copy_ops(GpudsOp *to, const Share *share)
 {
 	int64 copied = 0;
 
-	if (selection == NULL)
+	if (share->part_of == NULL)
 	{
-		memcpy(to, ops, n * sizeof(GpudsOp));
-		return n;
+		memcpy(to, share->ops, share->n * sizeof(GpudsOp));
+		return;
 	}
-	for (int64 i = 0; i < n; i++)
+	for (int64 i = 0; i < share->n; i++)
 	{
-		if (selection->part_of[i] == selection->part)
-			to[copied++] = ops[i];
+		if (share->part_of[i] == share->number)
+			to[copied++] = share->ops[i];
 	}
-	return copied;
 }
 
-/* Sends a part those of n operations that are its own: so many. */
+static void
+fill_apply(GpudsCudaSend *send)
+{
+	Share *share = (Share *) send;
+	GpudsMailbox *mailbox = send->sent.mailbox;
+	char *input = send->most > 0 ? gpuds_staging_at(&share->span) : mailbox->data;
+
+	copy_ops((GpudsOp *) input, share);
+	mailbox->request.kind = GPU_APPLY;
+	mailbox->request.tree = share->tree;
+	mailbox->request.n = share->own;
+	mailbox->request.input = gpuds_staging_offset(input);
+}
+
+/* Sends each part its share, if it has any, to all at once as far as there is staging memory. */
 static GpudsDeviceStatus
-apply_to_part(GpudsDeviceTree *tree, int number, const GpudsOp *ops, int64 n, const Selection *selection,
-			  int64 own)
+apply_shares(GpudsDeviceTree *tree, Share *shares, int n)
+{
+	GpudsDeviceStatus worst = GPUDS_DEVICE_OK;
+	int left = n;
+
+	while (left > 0 && worst == GPUDS_DEVICE_OK)
+	{
+		GpudsCudaSend *sends[GPUDS_MOST_CARDS];
+		Share *sent[GPUDS_MOST_CARDS];
+
+		left = 0;
+		for (int i = 0; i < n; i++)
+		{
+			sent[left] = &shares[i];
+			sends[left] = &shares[i].send;
+			left += shares[i].own > 0;
+		}
+		if (left > 0 && !gpuds_cuda_send(sends, left))
+			return GPUDS_DEVICE_LOST;
+		for (int i = 0; i < left; i++)
+		{
+			GpudsDeviceStatus status;
+
+			if (sends[i]->sent.mailbox == NULL)
+				continue;
+			status = take_change(tree, sent[i]->part, sends[i]->sent.mailbox);
+			gpuds_staging_give(&sent[i]->span);
+			sent[i]->own = 0;
+			worst = Max(worst, status);
+		}
+	}
+	return worst;
+}
+
+/* The share of a part, of n operations, that has so many of its own. */
+static Share
+share_of(GpudsDeviceTree *tree, int number, const GpudsOp *ops, int64 n, const uint8 *part_of, int64 own)
 {
 	GpudsCudaPart *part = gpuds_cuda_part(tree, number);
-	uint64 epoch = pg_atomic_read_u64(&part->epoch);
-	GpudsMailbox *mailbox = gpuds_mailbox_open(epoch, false);
-	GpudsDeviceStatus status;
-	GpudsStagingSpan span = { 0, 0 };
-	char *input;
+	const size_t bytes = own <= INLINE_OPS ? 0 : own * sizeof(GpudsOp);
 
-	if (mailbox == NULL)
-		return GPUDS_DEVICE_LOST;
-	if (own <= INLINE_OPS)
-		input = mailbox->data;
-	else
-	{
-		gpuds_staging_take(&span, epoch, own * sizeof(GpudsOp), own * sizeof(GpudsOp));
-		input = gpuds_staging_at(&span);
-	}
-	mailbox->request.kind = GPU_APPLY;
-	mailbox->request.n = copy_ops((GpudsOp *) input, ops, n, selection);
-	mailbox->request.input = gpuds_staging_offset(input);
-	status = send_change(tree, part, mailbox, span.n > 0 ? &span : NULL);
-	gpuds_staging_give(&span);
-	return status;
+	return (Share){ .send = { .epoch = pg_atomic_read_u64(&part->epoch),
+							  .least = bytes,
+							  .most = bytes,
+							  .fill = fill_apply },
+					.part = part,
+					.tree = tree->cuda.number,
+					.ops = ops,
+					.n = n,
+					.part_of = part_of,
+					.number = (uint8) number,
+					.own = own };
 }
 
 /*
@@ -496,25 +545,25 @@ apply_to_part(GpudsDeviceTree *tree, int number, const GpudsOp *ops, int64 n, co
 static GpudsDeviceStatus
 apply_to_parts(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
-	GpudsDeviceStatus status = GPUDS_DEVICE_OK;
 	int64 own[GPUDS_MOST_CARDS] = { 0 };
 	uint8 *part_of = palloc(Max(n, 1));
+	Share shares[GPUDS_MOST_CARDS];
+	GpudsDeviceStatus status;
 	GpudsCudaLayout layout;
 
 	/* The caller is the applier, so no load is under way. */
 	(void) gpuds_cuda_read_layout(tree, &layout);
 	for (int64 i = 0; i < n; i++)
 	{
-		part_of[i] = (uint8) gpuds_cuda_part_of(&layout, &ops[i].e);
+		part_of[i] = (uint8) gpuds_cuda_part_from(&layout, 0, &ops[i].e);
 		own[part_of[i]]++;
 	}
-	for (int part = 0; part < layout.n && status == GPUDS_DEVICE_OK; part++)
+	for (int part = 0; part < layout.n; part++)
 	{
-		const Selection selection = { part_of, (uint8) part };
-
-		if (own[part] > 0)
-			status = apply_to_part(tree, part, ops, n, &selection, own[part]);
+		shares[part] = share_of(tree, part, ops, n, part_of, own[part]);
+		shares[part].send.sent.span = &shares[part].span;
 	}
+	status = apply_shares(tree, shares, layout.n);
 	pfree(part_of);
 	return status;
 }
@@ -522,8 +571,13 @@ apply_to_parts(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 static GpudsDeviceStatus
 cuda_apply(GpudsDeviceTree *tree, const GpudsOp *ops, int64 n)
 {
-	return gpuds_device_parts(tree) == 1 ? apply_to_part(tree, 0, ops, n, NULL, n)
-										 : apply_to_parts(tree, ops, n);
+	Share all;
+
+	if (gpuds_device_parts(tree) > 1)
+		return apply_to_parts(tree, ops, n);
+	all = share_of(tree, 0, ops, n, NULL, n);
+	all.send.sent.span = &all.span;
+	return apply_shares(tree, &all, 1);
 }
 
 static GpudsDeviceVerdict

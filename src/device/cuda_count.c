@@ -12,33 +12,6 @@
 
 #include "device/cuda_requests.h"
 
-/* Where the parts of a count are in its staging memory, in bytes. */
-typedef struct CountLayout
-{
-	size_t items; /* behind the results: TIDs or entries */
-	size_t map;
-	size_t row_places;
-	size_t row_pages;
-	size_t agg_columns;
-	size_t groups;
-	size_t join; /* and what belongs to it: */
-	size_t join_map;
-	size_t join_row_places;
-	size_t join_row_pages;
-	size_t touched;
-	size_t edges;
-	size_t input;
-} CountLayout;
-
-/* What an attempt at a count has room for. */
-typedef struct CountAttempt
-{
-	int64 others;    /* entries or TIDs */
-	uint32 spread;   /* of the table of groups */
-	int64 entries;   /* to go through, of groups in order; else 0 */
-	int64 intervals; /* that go with the request, at most */
-} CountAttempt;
-
 /*
  * How many times as many entries as a request hands back may come back, in all, of the intervals that it has
  * room for, if their results are bits.
@@ -122,7 +95,7 @@ count_intervals(const GpudsScan *scan, const GpudsCountSpec *spec, int64 n)
 
 /* Sets where a join's parts are, from a place on. */
 static void
-layout_join(CountLayout *layout, const GpudsCountJoin *join, size_t from)
+layout_join(GpudsCountLayout *layout, const GpudsCountJoin *join, size_t from)
 {
 	layout->join = from;
 	layout->join_map = layout->join + sizeof(GpuJoin);
@@ -139,10 +112,10 @@ is_whole(const GpudsCountSpec *spec)
 	return spec->each || spec->groups || spec->join || spec->unsorted;
 }
 
-static CountLayout
+static GpudsCountLayout
 count_layout(const GpudsCountSpec *spec, int64 n, int64 capacity)
 {
-	CountLayout layout;
+	GpudsCountLayout layout = { 0 };
 
 	layout.items = result_bytes(spec, n);
 	layout.map = layout.items + capacity * count_item_bytes(spec);
@@ -172,7 +145,7 @@ copy_rows(const PageRows *rows, char *places, char *pages)
 
 /* Puts what is known of rows in staging memory, if there is anything. */
 static void
-set_rows(GpuRequest *request, const PageRows *rows, const CountLayout *layout, char *memory)
+set_rows(GpuRequest *request, const PageRows *rows, const GpudsCountLayout *layout, char *memory)
 {
 	request->row_slots = rows->slots;
 	request->row_words = rows->words;
@@ -197,7 +170,7 @@ set_side(GpuRequest *request, const GpudsCountSide *side, GroupSpec *spec)
 
 /* Puts what is said of groups in staging memory, for n intervals from the first on. */
 static void
-set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttempt *attempt, int64 first,
+set_groups(GpuRequest *request, const GpudsCountGroups *groups, const GpudsCountAttempt *attempt, int64 first,
 		   int64 n, char *to)
 {
 	const size_t bytes = group_spec_bytes(groups->spec);
@@ -215,7 +188,7 @@ set_groups(GpuRequest *request, const GpudsCountGroups *groups, const CountAttem
 
 /* Puts what a count is joined with in staging memory. */
 static void
-set_join(GpuRequest *request, const GpudsCountJoin *from, const CountLayout *layout, char *memory)
+set_join(GpuRequest *request, const GpudsCountJoin *from, const GpudsCountLayout *layout, char *memory)
 {
 	GpuJoin *join = (GpuJoin *) (memory + layout->join);
 	const PageRows *rows = &from->rows;
@@ -255,7 +228,7 @@ set_edges(GpuRequest *request, const GpudsCountEdges *edges, char *to)
 
 /* Sets what a count's request has of its own, and puts it in staging memory. */
 static void
-set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *layout, char *memory)
+set_count(GpuRequest *request, const GpudsCountSpec *spec, const GpudsCountLayout *layout, char *memory)
 {
 	if (spec->map_bytes > 0)
 		memcpy(memory + layout->map, spec->map, spec->map_bytes);
@@ -278,7 +251,7 @@ set_count(GpuRequest *request, const GpudsCountSpec *spec, const CountLayout *la
 /* Sets what a count's request has found. */
 static void
 set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *request, int64 n,
-		  const CountLayout *layout, const char *memory)
+		  const GpudsCountLayout *layout, const char *memory)
 {
 	count->counted = request->counted;
 	count->filtered = spec->groups ? request->filtered : 0;
@@ -294,59 +267,81 @@ set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *reque
 }
 
 /*
- * Counts the next intervals by one request with the room of an attempt.  Returns how many entries are to be
- * handed back.  There is room for them: *count has them, and the scan has moved.  There is not, or not for
- * the results: the scan has not moved.  -1: none can be had.  *crowded: entries were handed back because
- * their groups had no slot.
+ * Sets how many intervals the next attempt is of, and the staging memory that it takes.  False: what must go
+ * at once takes too much.
  */
-static int64
-ask_count(const GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec, const CountAttempt *attempt,
-		  GpudsCount *count, bool *crowded)
+static bool
+size_attempt(GpudsCudaCounting *counting)
 {
-	const int64 capacity = attempt->others;
-	const int64 first = scan->next;
-	int64 n = count_intervals(scan, spec, Min(gpuds_cuda_left(call, scan), attempt->intervals));
-	CountLayout layout = count_layout(spec, n, capacity);
-	GpudsMailbox *mailbox;
-	GpuRequest *request;
-	int64 found;
-	char *memory;
+	const GpudsCountSpec *spec = counting->spec;
+	const GpudsScan *scan = counting->scan;
+	const int64 n = count_intervals(scan, spec, Min(scan->n - scan->next, counting->attempt.intervals));
+	const size_t input = gpuds_cuda_input_bytes(scan, n);
 
+	counting->n = n;
+	counting->layout = count_layout(spec, n, counting->attempt.others);
+	counting->send.most = counting->layout.input + input;
 	/*
 	 * Where there is a result for each interval, or equal ones count once, all that are asked for must fit.
 	 */
-	if (is_whole(spec) &&
-		layout.input + gpuds_cuda_input_bytes(scan, n) > (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2)
-		return PG_INT64_MAX;
-	mailbox = gpuds_mailbox_open(call->epoch, false);
-	if (mailbox == NULL)
-		return -1;
-	gpuds_staging_take(&count->span, call->epoch,
-					   layout.input + (is_whole(spec)
-										   ? gpuds_cuda_input_bytes(scan, n)
-										   : Min(gpuds_cuda_input_bytes(scan, n), GPUDS_UNIT_BYTES)),
-					   layout.input + gpuds_cuda_input_bytes(scan, n));
-	n = Min(n, gpuds_cuda_most_intervals(scan, (size_t) count->span.n * GPUDS_UNIT_BYTES - layout.input));
-	memory = gpuds_staging_at(&count->span);
-	set_count(&mailbox->request, spec, &layout, memory);
+	counting->send.least = is_whole(spec) ? counting->send.most
+										  : counting->layout.input + Min(input, GPUDS_UNIT_BYTES);
+	return !is_whole(spec) || counting->send.most <= (size_t) gpuds_staging_memory_mb * 1024 * 1024 / 2;
+}
+
+static void
+fill_count(GpudsCudaSend *send)
+{
+	GpudsCudaCounting *counting = (GpudsCudaCounting *) send;
+	const GpudsCountSpec *spec = counting->spec;
+	const GpudsCountLayout *layout = &counting->layout;
+	const GpudsStagingSpan *span = send->sent.span;
+	GpuRequest *request = &send->sent.mailbox->request;
+	char *memory = gpuds_staging_at(span);
+
+	counting->n = Min(counting->n,
+					  gpuds_cuda_most_intervals(counting->scan,
+												(size_t) span->n * GPUDS_UNIT_BYTES - layout->input));
+	set_count(request, spec, layout, memory);
 	if (spec->groups)
-		set_groups(&mailbox->request, spec->groups, attempt, first, n, memory + layout.groups);
-	request = gpuds_cuda_ask(call, mailbox, &count->span, scan, n, capacity, memory + layout.input, memory);
-	if (request == NULL)
+		set_groups(request, spec->groups, &counting->attempt, counting->scan->next, counting->n,
+				   memory + layout->groups);
+	gpuds_cuda_set_scan(counting->call, request, counting->scan, counting->n, counting->attempt.others,
+						memory + layout->input, memory);
+}
+
+/*
+ * Takes the answer that has come.  Returns how many entries are to be handed back.  There is room for them:
+ * *count has them, and the scan has moved.  There is not, or not for the results: the scan has not moved.
+ * -1: none can be had.  *crowded: entries were handed back because their groups had no slot.
+ */
+static int64
+take_found(GpudsCudaCounting *counting, bool *crowded)
+{
+	const GpudsCountSpec *spec = counting->spec;
+	const GpudsScan before = *counting->scan;
+	const int64 capacity = counting->attempt.others;
+	GpudsStagingSpan *span = counting->send.sent.span;
+	GpudsMailbox *mailbox = counting->send.sent.mailbox;
+	const GpuRequest *request = &mailbox->request;
+	int64 found = -1;
+
+	if (gpuds_cuda_accept(counting->call, request, counting->scan, counting->n, capacity))
 	{
-		gpuds_staging_give(&count->span);
-		return -1;
+		found = request->found;
+		*crowded = spec->groups && request->crowded > 0;
+		set_found(counting->count, spec, request, counting->n, &counting->layout, gpuds_staging_at(span));
 	}
-	found = request->found;
-	*crowded = spec->groups && request->crowded > 0;
-	set_found(count, spec, request, n, &layout, memory);
 	gpuds_mailbox_close(mailbox);
-	if (spec->join && count->ngroups > GPUDS_JOIN_ROOM)
+	if (spec->join && counting->count->ngroups > GPUDS_JOIN_ROOM)
 		found = PG_INT64_MAX;
-	if (found > capacity)
-		gpuds_staging_give(&count->span);
+	if (found < 0 || found > capacity)
+	{
+		gpuds_staging_give(span);
+		*counting->scan = before;
+	}
 	else
-		gpuds_staging_shrink(&count->span, layout.items + found * count_item_bytes(spec));
+		gpuds_staging_shrink(span, counting->layout.items + found * count_item_bytes(spec));
 	return found;
 }
 
@@ -394,19 +389,27 @@ begin_join(GpudsCudaCall *call, const GpudsCountJoin *join)
 }
 
 /*
- * Counts what a part has.  A request whose answer had too little room is made once more with what the answer
- * asked for.  Where too many entries come back, it is made of fewer entries of groups in order, or of fewer
- * intervals whose results are bits; the caller asks for the others then.
+ * Begins to count what a part has; *count is zero, and *span is where the answer will be.  Then
+ * gpuds_cuda_send and gpuds_cuda_take_count follow, as long as the latter says so.
  */
 GpudsCountStatus
-gpuds_cuda_count(GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count)
+gpuds_cuda_begin_count(GpudsCudaCounting *counting, GpudsCudaCall *call, GpudsScan *scan,
+					   const GpudsCountSpec *spec, GpudsCount *count, GpudsStagingSpan *span)
 {
-	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
-	CountAttempt attempt = { .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
-							 .spread = spec->groups ? spec->groups->spec->spread : 1,
-							 .entries = spec->groups ? spec->groups->spec->most : 0,
-							 .intervals = PG_INT64_MAX };
+	const GroupSpec *groups = spec->groups ? spec->groups->spec : NULL;
 
+	memset(counting, 0, sizeof(*counting));
+	counting->send.epoch = call->epoch;
+	counting->send.sent.span = span;
+	counting->send.fill = fill_count;
+	counting->call = call;
+	counting->scan = scan;
+	counting->spec = spec;
+	counting->count = count;
+	counting->attempt = (GpudsCountAttempt){ .others = (int64) (GPUDS_UNIT_BYTES / count_item_bytes(spec)),
+											 .spread = groups ? groups->spread : 1,
+											 .entries = groups ? groups->most : 0,
+											 .intervals = PG_INT64_MAX };
 	if (gpuds_count_known_bytes(spec) > GPUDS_COUNT_MAP_BYTES ||
 		(spec->bits && most_beside_known(scan, spec) == 0))
 		return GPUDS_COUNT_TOO_LARGE;
@@ -414,42 +417,76 @@ gpuds_cuda_count(GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spe
 		return GPUDS_COUNT_WITHDRAWN;
 	call->form = form_of(spec);
 	call->item_bytes = count_item_bytes(spec);
-	for (;;)
-	{
-		bool crowded = false;
-		int64 found = ask_count(call, scan, spec, &attempt, count, &crowded);
+	return size_attempt(counting) ? GPUDS_COUNT_OK : GPUDS_COUNT_TOO_LARGE;
+}
 
-		if (found < 0)
-			return GPUDS_COUNT_WITHDRAWN;
-		if (found <= attempt.others)
-			return GPUDS_COUNT_OK;
-		/* There are more groups than were expected. */
-		if (crowded && attempt.spread > 1)
-		{
-			attempt.spread = 1;
-			continue;
-		}
-		/* Of fewer entries, fewer are handed back. */
-		if (found > most && attempt.entries > most)
-		{
-			attempt.entries = fewer_entries(Min(attempt.entries,
-												(int64) pg_atomic_read_u64(&call->part->entries)),
-											found, most);
-			continue;
-		}
-		if (found > most && found <= most * MOST_OTHERS_SPLIT && spec->bits &&
-			attempt.intervals == PG_INT64_MAX)
-		{
-			attempt.intervals = fewer_intervals(count_intervals(scan, spec, gpuds_cuda_left(call, scan)),
-												found, most);
-			attempt.others = most;
-			continue;
-		}
-		if (found > most)
-			return GPUDS_COUNT_TOO_LARGE;
-		/* there may be a few more the next time */
-		attempt.others = Min(found + found / 8, most);
+/*
+ * What is asked for next, if an answer had too little room for what was found.  Where too many entries come
+ * back, it is of fewer entries of groups in order, or of fewer intervals whose results are bits; the caller
+ * asks for the others then.  False: they are too many.
+ */
+static bool
+next_attempt(GpudsCudaCounting *counting, int64 found, bool crowded)
+{
+	const GpudsCountSpec *spec = counting->spec;
+	const GpudsScan *scan = counting->scan;
+	const int64 most = (int64) (GPUDS_PIECE_BYTES / 2 / count_item_bytes(spec));
+	GpudsCountAttempt *attempt = &counting->attempt;
+
+	/* There are more groups than were expected. */
+	if (crowded && attempt->spread > 1)
+		attempt->spread = 1;
+	/* Of fewer entries, fewer are handed back. */
+	else if (found > most && attempt->entries > most)
+		attempt->entries = fewer_entries(Min(attempt->entries,
+											 (int64) pg_atomic_read_u64(&counting->call->part->entries)),
+										 found, most);
+	else if (found > most && found <= most * MOST_OTHERS_SPLIT && spec->bits &&
+			 attempt->intervals == PG_INT64_MAX)
+	{
+		attempt->intervals = fewer_intervals(count_intervals(scan, spec, scan->n - scan->next), found, most);
+		attempt->others = most;
 	}
+	else if (found > most)
+		return false;
+	else
+		/* there may be a few more the next time */
+		attempt->others = Min(found + found / 8, most);
+	return size_attempt(counting);
+}
+
+/* Takes the answer that has come.  *again: none, but it is to be asked for once more. */
+GpudsCountStatus
+gpuds_cuda_take_count(GpudsCudaCounting *counting, bool *again)
+{
+	bool crowded = false;
+	const int64 found = take_found(counting, &crowded);
+
+	*again = false;
+	if (found < 0)
+		return GPUDS_COUNT_WITHDRAWN;
+	if (found <= counting->attempt.others)
+		return GPUDS_COUNT_OK;
+	*again = next_attempt(counting, found, crowded);
+	return *again ? GPUDS_COUNT_OK : GPUDS_COUNT_TOO_LARGE;
+}
+
+/* Counts what a part has. */
+GpudsCountStatus
+gpuds_cuda_count(GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec, GpudsCount *count)
+{
+	GpudsCudaCounting counting;
+	GpudsCudaSend *send = &counting.send;
+	GpudsCountStatus status = gpuds_cuda_begin_count(&counting, call, scan, spec, count, &count->span);
+	bool again = true;
+
+	while (status == GPUDS_COUNT_OK && again)
+	{
+		if (!gpuds_cuda_send(&send, 1))
+			return GPUDS_COUNT_WITHDRAWN;
+		status = gpuds_cuda_take_count(&counting, &again);
+	}
+	return status;
 }
 
 /* The device's most_unsorted: as many as go with a request that hands back as much as it may. */

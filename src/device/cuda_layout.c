@@ -92,14 +92,3 @@ gpuds_cuda_end_layout(GpudsDeviceTree *tree)
 	pg_write_barrier();
 	pg_atomic_write_u64(&tree->cuda.layout, pg_atomic_read_u64(&tree->cuda.layout) + 1);
 }
-
-/* The part that a number belongs to. */
-int
-gpuds_cuda_part_of(const GpudsCudaLayout *layout, const GpudsEntry *e)
-{
-	int part = 0;
-
-	while (part < layout->n - 1 && entry_less(&layout->last[part], e))
-		part++;
-	return part;
-}

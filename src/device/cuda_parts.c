@@ -9,7 +9,7 @@
  *
  * A scan goes from part to part, each of which is asked for its entries of the intervals that reach into its
  * range.  Intervals need not be cut: a part has no entries but its own.  So answers of parts, one behind the
- * other, are in the order of keys.
+ * other, are in the order of keys.  Parts are asked at once where the answers of all are wanted.
  *
  * Parts are changed one after the other, so their versions may differ, and README.md says why that does not
  * matter.
@@ -23,14 +23,6 @@
 /*
  * Turns
  */
-
-/* What a part is asked next: the scan, but for the intervals before low and others that do not reach it. */
-typedef struct Turn
-{
-	int part;
-	int64 low;
-	GpudsScan scan;
-} Turn;
 
 /* The part where a scan that is not at its end goes on. */
 static int
@@ -48,7 +40,7 @@ part_at(const GpudsCudaLayout *layout, const GpudsScan *scan, bool forward)
 		at = entry_scan_interval(scan, scan->next).lo;
 	else
 		at = entry_scan_interval(scan, scan->next - 1).hi;
-	return gpuds_cuda_part_of(layout, &at);
+	return gpuds_cuda_part_from(layout, 0, &at);
 }
 
 /* Of the intervals from one to another, the number of the first that begins behind e; end: none. */
@@ -79,10 +71,10 @@ first_reaching(const GpudsScan *scan, int64 end, const GpudsEntry *e)
 	return entry_scan_find(&below, &behind);
 }
 
-static Turn
+static GpudsCudaTurn
 begin_turn(const GpudsCudaLayout *layout, const GpudsScan *scan, bool forward)
 {
-	Turn turn = { .part = part_at(layout, scan, forward), .scan = *scan };
+	GpudsCudaTurn turn = { .part = part_at(layout, scan, forward), .scan = *scan };
 
 	if (forward && turn.part < layout->n - 1)
 		turn.scan.n = first_behind(scan, scan->next + 1, scan->n, &layout->last[turn.part]);
@@ -101,7 +93,7 @@ begin_turn(const GpudsCudaLayout *layout, const GpudsScan *scan, bool forward)
 
 /* A part is through with its turn: goes on behind it, in an interval that it shares with the next part. */
 static void
-pass_on(const GpudsCudaLayout *layout, const Turn *turn, GpudsScan *scan, bool forward)
+pass_on(const GpudsCudaLayout *layout, const GpudsCudaTurn *turn, GpudsScan *scan, bool forward)
 {
 	const GpudsInterval shared = entry_scan_interval(scan, forward ? turn->scan.n - 1 : turn->low);
 
@@ -121,9 +113,38 @@ pass_on(const GpudsCudaLayout *layout, const Turn *turn, GpudsScan *scan, bool f
 	}
 }
 
+/*
+ * The turns that it takes to come to the end of a scan that is not there, each of another part.  Returns how
+ * many.
+ */
+int
+gpuds_cuda_all_turns(const GpudsCudaLayout *layout, const GpudsScan *scan, bool forward,
+					 GpudsCudaTurn turns[GPUDS_MOST_CARDS])
+{
+	GpudsScan rest = *scan;
+	int n = 0;
+
+	while (forward ? rest.next < rest.n : rest.next > 0)
+	{
+		Assert(n < GPUDS_MOST_CARDS);
+		turns[n] = begin_turn(layout, &rest, forward);
+		pass_on(layout, &turns[n++], &rest, forward);
+	}
+	return n;
+}
+
+/* Does a scan that a turn begins reach behind the turn's part? */
+static bool
+is_of_several(const GpudsCudaLayout *layout, const GpudsCudaTurn *turn, const GpudsScan *scan)
+{
+	const GpudsInterval last = entry_scan_interval(scan, scan->n - 1);
+
+	return turn->part < layout->n - 1 && entry_less(&layout->last[turn->part], &last.hi);
+}
+
 /* Moves the scan to where a turn has come. */
 static void
-end_turn(const GpudsCudaLayout *layout, const Turn *turn, GpudsScan *scan, bool forward)
+end_turn(const GpudsCudaLayout *layout, const GpudsCudaTurn *turn, GpudsScan *scan, bool forward)
 {
 	if (turn->scan.next == (forward ? turn->scan.n : 0))
 	{
@@ -139,6 +160,60 @@ end_turn(const GpudsCudaLayout *layout, const Turn *turn, GpudsScan *scan, bool 
  * What device_ops.h has
  */
 
+/* Sends what all parts are asked at once.  False: none can be had, and nothing is left. */
+static bool
+send_turns(const GpudsCudaPlace *place, GpudsCudaTurn *turns, int n, bool forward, int64 cap,
+		   GpudsCudaCall *calls, GpudsCudaAsk *asks)
+{
+	GpudsCudaSend *sends[GPUDS_MOST_CARDS];
+
+	for (int i = 0; i < n; i++)
+	{
+		gpuds_cuda_begin_call(&calls[i], place->tree, place->layout, turns[i].part, place->guard,
+							  place->expected, forward);
+		gpuds_cuda_begin_entries(&asks[i], &calls[i], &turns[i].scan, cap);
+		sends[i] = &asks[i].send;
+	}
+	return gpuds_cuda_send(sends, n);
+}
+
+/*
+ * The first entries of a scan whose parts are asked at once: those of the parts that have given all that they
+ * have, one behind the other, and of the one behind them.  -1: none can be had, and the scan may have moved.
+ */
+static int64
+scan_at_once(const GpudsCudaPlace *place, GpudsScan *scan, bool forward, GpudsEntry *out, int64 cap)
+{
+	GpudsCudaTurn turns[GPUDS_MOST_CARDS];
+	GpudsCudaCall calls[GPUDS_MOST_CARDS];
+	GpudsCudaAsk asks[GPUDS_MOST_CARDS];
+	const int n = gpuds_cuda_all_turns(place->layout, scan, forward, turns);
+	bool goes_on = true;
+	int64 done = 0;
+
+	if (n == 1)
+		return 0;
+	if (!send_turns(place, turns, n, forward, cap, calls, asks))
+		return -1;
+	for (int i = 0; i < n; i++)
+	{
+		const GpudsMailbox *mailbox = asks[i].send.sent.mailbox;
+		int64 found;
+
+		goes_on = goes_on && mailbox && mailbox->request.found <= cap - done;
+		if (!goes_on)
+		{
+			gpuds_cuda_give_back(&asks[i].send);
+			continue;
+		}
+		found = gpuds_cuda_take_answer(&asks[i], out + done);
+		done = found < 0 ? -1 : done + found;
+		end_turn(place->layout, &turns[i], scan, forward);
+		goes_on = found >= 0 && turns[i].scan.next == (forward ? turns[i].scan.n : 0);
+	}
+	return done;
+}
+
 /* The device's scan.  -1: none can be had, and the scan has not moved. */
 int64
 gpuds_cuda_parts_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
@@ -147,6 +222,7 @@ gpuds_cuda_parts_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 exp
 	const GpudsScan start = *scan;
 	GpudsCudaLayout layout;
 	GpudsCudaCall call;
+	int64 left;
 	int64 done = 0;
 
 	if (!gpuds_cuda_read_layout(tree, &layout))
@@ -156,21 +232,22 @@ gpuds_cuda_parts_scan(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 exp
 		gpuds_cuda_begin_call(&call, tree, &layout, 0, guard, expected, forward);
 		return gpuds_cuda_scan(&call, scan, out, cap);
 	}
-	while (done < cap && (forward ? scan->next < scan->n : scan->next > 0))
+	/* An interval has an entry or so: an interval by itself may have more than there is room for. */
+	left = forward ? scan->n - scan->next : scan->next;
+	if (left > 1 && left <= cap)
+		done = scan_at_once(&(GpudsCudaPlace){ tree, &layout, guard, expected }, scan, forward, out, cap);
+	while (done >= 0 && done < cap && (forward ? scan->next < scan->n : scan->next > 0))
 	{
-		Turn turn = begin_turn(&layout, scan, forward);
+		GpudsCudaTurn turn = begin_turn(&layout, scan, forward);
 		int64 found;
 
 		gpuds_cuda_begin_call(&call, tree, &layout, turn.part, guard, expected, forward);
 		found = gpuds_cuda_scan(&call, &turn.scan, out + done, cap - done);
-		if (found < 0)
-		{
-			*scan = start;
-			return -1;
-		}
-		done += found;
+		done = found < 0 ? -1 : done + found;
 		end_turn(&layout, &turn, scan, forward);
 	}
+	if (done < 0)
+		*scan = start;
 	return done;
 }
 
@@ -183,7 +260,7 @@ gpuds_cuda_parts_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 exp
 	GpudsCudaLayout layout;
 	GpudsCudaCall call;
 	bool many;
-	Turn turn;
+	GpudsCudaTurn turn;
 
 	if (!gpuds_cuda_read_layout(tree, &layout))
 		return false;
@@ -195,8 +272,8 @@ gpuds_cuda_parts_tids(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 exp
 	/* Intervals may be in any order, but one by itself is. */
 	if (scan->n - scan->next > 1 && !scan->inside)
 	{
-		if (gpuds_cuda_tids_unordered(&(GpudsCudaPlace){ tree, &layout, guard, expected }, scan, cap, tids,
-									  &many))
+		if (gpuds_cuda_tids_together(&(GpudsCudaPlace){ tree, &layout, guard, expected }, scan, cap, tids,
+									 &many))
 			return true;
 		if (!many)
 			return false;
@@ -265,15 +342,16 @@ gpuds_cuda_parts_rank(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 exp
 	return done;
 }
 
-/* The device's count: a piece is of one part. */
+/* The device's count: a piece is of several parts, or of one where groups are wanted in order. */
 GpudsCountStatus
 gpuds_cuda_parts_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 					   const GpudsCountSpec *spec, GpudsCount *count)
 {
 	GpudsCudaLayout layout;
+	const GpudsCudaPlace place = { tree, &layout, guard, expected };
 	GpudsCudaCall call;
 	GpudsCountStatus status;
-	Turn turn;
+	GpudsCudaTurn turn;
 
 	if (!gpuds_cuda_read_layout(tree, &layout))
 		return GPUDS_COUNT_WITHDRAWN;
@@ -286,9 +364,10 @@ gpuds_cuda_parts_count(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 ex
 	if (spec->join || spec->edges || scan->next == scan->n)
 		return GPUDS_COUNT_TOO_LARGE;
 	if (spec->unsorted || spec->bits)
-		return gpuds_cuda_count_unordered(&(GpudsCudaPlace){ tree, &layout, guard, expected }, scan, spec,
-										  count);
+		return gpuds_cuda_count_together(&place, scan, spec, count);
 	turn = begin_turn(&layout, scan, true);
+	if (!gpuds_count_is_in_order(spec->groups) && is_of_several(&layout, &turn, scan))
+		return gpuds_cuda_count_together(&place, scan, spec, count);
 	gpuds_cuda_begin_call(&call, tree, &layout, turn.part, guard, expected, true);
 	status = gpuds_cuda_count(&call, &turn.scan, spec, count);
 	if (status == GPUDS_COUNT_OK)

@@ -46,19 +46,12 @@ copy_intervals(const GpudsScan *scan, int64 first, int64 n, char *input)
 		memcpy(input, scan->intervals + first, n * sizeof(GpudsInterval));
 }
 
-/*
- * Asks for up to cap items of the next n intervals, and moves the scan behind
- * what was found.  NULL: none can be had.  Else the answer is in output, and the
- * mailbox is to be closed.
- */
-GpuRequest *
-gpuds_cuda_ask(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsStagingSpan *span, GpudsScan *scan,
-			   int64 n, int64 cap, char *input, char *output)
+/* Fills in a request for up to cap items of the next n intervals, whose answer is to be in output. */
+void
+gpuds_cuda_set_scan(const GpudsCudaCall *call, GpuRequest *request, const GpudsScan *scan, int64 n, int64 cap,
+					char *input, char *output)
 {
-	GpuRequest *request = &mailbox->request;
-	int64 first = call->forward ? scan->next : scan->next - n;
-
-	copy_intervals(scan, first, n, input);
+	copy_intervals(scan, call->forward ? scan->next : scan->next - n, n, input);
 	request->kind = GPU_SCAN;
 	request->tree = call->tree->cuda.number;
 	request->form = call->form;
@@ -74,16 +67,23 @@ gpuds_cuda_ask(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsStagingSpa
 	request->next = call->forward ? 0 : n;
 	request->inside = scan->inside;
 	request->at = scan->at;
-	if (!gpuds_mailbox_send(mailbox, span, call->epoch, false))
-		return NULL;
+}
+
+/*
+ * Moves the scan behind what a request has found that was filled in as above.  False: none can be had.
+ */
+bool
+gpuds_cuda_accept(const GpudsCudaCall *call, const GpuRequest *request, GpudsScan *scan, int64 n, int64 cap)
+{
+	const int64 first = call->forward ? scan->next : scan->next - n;
+
 	/* The guard does not say on which cards a tree is: it may be the next load's, which is elsewhere. */
 	if (request->status != GPU_OK || !gpuds_cuda_is_layout(call->tree, call->layout) ||
 		(call->other && !gpuds_cuda_is_layout(call->other, call->other_layout)))
 	{
 		if (request->status == GPU_WITHDRAWN && call->form == GPU_GROUPS && request->side != 0)
 			gpuds_cuda_side_gone(call->tree, request->side);
-		gpuds_mailbox_close(mailbox);
-		return NULL;
+		return false;
 	}
 	if (request->found < cap && !(call->form == GPU_GROUPS && request->inside))
 	{
@@ -97,84 +97,96 @@ gpuds_cuda_ask(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsStagingSpa
 		scan->at = request->at;
 	}
 	gpuds_cuda_count_work(request);
-	return request;
+	return true;
 }
 
-/* A scan that the mailbox has room for.  Returns how many came; -1: none can be had. */
-static int64
-ask_small(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsScan *scan, GpudsEntry *out, int64 cap)
+/* Puts a scan's intervals in the mailbox if there is room for them and for the answer, or in the span. */
+static void
+fill_scan(GpudsCudaSend *send)
 {
+	GpudsCudaAsk *ask = (GpudsCudaAsk *) send;
+	GpudsMailbox *mailbox = send->sent.mailbox;
+	const size_t item_bytes = ask->call->item_bytes;
+	char *input = mailbox->data;
 	char *output = mailbox->data + GPUDS_INLINE_INPUT;
-	int64 n = Min(gpuds_cuda_left(call, scan), GPU_SMALL_INTERVALS);
-	GpuRequest *request = gpuds_cuda_ask(call, mailbox, NULL, scan, n, cap, mailbox->data, output);
-	int64 found = -1;
 
-	if (request)
+	if (send->most > 0)
 	{
-		found = request->found;
-		memcpy(out, output, found * sizeof(GpudsEntry));
-		gpuds_mailbox_close(mailbox);
+		const size_t half = (size_t) ask->span.n * GPUDS_UNIT_BYTES / 2;
+
+		if (send->most > 2 * half)
+		{
+			ask->n = Min(ask->n, gpuds_cuda_most_intervals(ask->scan, half));
+			ask->cap = Min(ask->cap, half / item_bytes);
+		}
+		output = gpuds_staging_at(&ask->span);
+		input = output + ask->cap * item_bytes;
 	}
-	return found;
+	gpuds_cuda_set_scan(ask->call, &mailbox->request, ask->scan, ask->n, ask->cap, input, output);
 }
 
-/*
- * Any other scan.  Returns how many items came, in the memory of *span, which is the
- * caller's to give back; -1: none can be had, and no span.
- */
-static int64
-ask_large(const GpudsCudaCall *call, GpudsMailbox *mailbox, GpudsScan *scan, int64 cap,
-		  GpudsStagingSpan *span)
+/* Prepares to ask for at most cap items of a scan, of the form that the call has. */
+static void
+begin_ask(GpudsCudaAsk *ask, const GpudsCudaCall *call, GpudsScan *scan, int64 cap)
 {
-	int64 n = gpuds_cuda_left(call, scan);
-	GpuRequest *request;
-	size_t need;
-	size_t half;
-	int64 found = -1;
+	const int64 left = gpuds_cuda_left(call, scan);
 
+	memset(ask, 0, sizeof(*ask));
+	ask->send.epoch = call->epoch;
+	ask->send.fill = fill_scan;
+	ask->call = call;
+	ask->scan = scan;
+	ask->cap = cap;
+	ask->n = Min(left, GPU_SMALL_INTERVALS);
+	if (call->form == GPU_ENTRIES && cap <= GPU_SMALL_ENTRIES)
+		return;
 	/* An interval has an entry or so. */
-	n = Min(n, Max(cap, GPU_SMALL_INTERVALS));
-	n = Min(n, gpuds_cuda_most_intervals(scan, GPUDS_PIECE_BYTES));
-	cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
-	need = gpuds_cuda_input_bytes(scan, n) + cap * call->item_bytes;
-	gpuds_staging_take(span, call->epoch, Min(need, LEAST_SPAN_BYTES), need);
-	half = (size_t) span->n * GPUDS_UNIT_BYTES / 2;
-	if (need > 2 * half)
-	{
-		n = Min(n, gpuds_cuda_most_intervals(scan, half));
-		cap = Min(cap, half / call->item_bytes);
-	}
-	request = gpuds_cuda_ask(call, mailbox, span, scan, n, cap,
-							 gpuds_staging_at(span) + cap * call->item_bytes, gpuds_staging_at(span));
-	if (request)
-	{
-		found = request->found;
-		gpuds_mailbox_close(mailbox);
-	}
-	else
-		gpuds_staging_give(span);
-	return found;
+	ask->n = Min(left, Max(cap, GPU_SMALL_INTERVALS));
+	ask->n = Min(ask->n, gpuds_cuda_most_intervals(scan, GPUDS_PIECE_BYTES));
+	ask->cap = Min(cap, GPUDS_PIECE_BYTES / call->item_bytes);
+	ask->send.sent.span = &ask->span;
+	ask->send.most = gpuds_cuda_input_bytes(scan, ask->n) + ask->cap * call->item_bytes;
+	ask->send.least = Min(ask->send.most, LEAST_SPAN_BYTES);
+}
+
+/* The same for entries. */
+void
+gpuds_cuda_begin_entries(GpudsCudaAsk *ask, GpudsCudaCall *call, GpudsScan *scan, int64 cap)
+{
+	call->form = GPU_ENTRIES;
+	call->item_bytes = sizeof(GpudsEntry);
+	begin_ask(ask, call, scan, cap);
+}
+
+/* The same for TIDs. */
+void
+gpuds_cuda_begin_tids(GpudsCudaAsk *ask, GpudsCudaCall *call, GpudsScan *scan, int64 cap)
+{
+	call->form = GPU_SORTED_TIDS;
+	call->item_bytes = sizeof(uint64);
+	begin_ask(ask, call, scan, cap);
 }
 
 /*
- * The next entries of a scan, by one request: at most cap, maybe fewer although
- * there are more.  -1: none can be had.
+ * Takes the answer that has come, and moves the scan.  Returns how many items it has, which are in out; or
+ * in the span if out is NULL and the request was no small one.  -1: none can be had, and there is no span.
  */
-static int64
-ask_entries(const GpudsCudaCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap)
+int64
+gpuds_cuda_take_answer(GpudsCudaAsk *ask, void *out)
 {
-	GpudsMailbox *mailbox = gpuds_mailbox_open(call->epoch, false);
-	GpudsStagingSpan span = { 0, 0 };
-	int64 found;
+	GpudsMailbox *mailbox = ask->send.sent.mailbox;
+	const char *from = mailbox->data + GPUDS_INLINE_INPUT;
+	int64 found = -1;
 
-	if (mailbox == NULL)
-		return -1;
-	if (cap <= GPU_SMALL_ENTRIES)
-		return ask_small(call, mailbox, scan, out, cap);
-	found = ask_large(call, mailbox, scan, cap, &span);
-	if (found > 0)
-		memcpy(out, gpuds_staging_at(&span), found * sizeof(GpudsEntry));
-	gpuds_staging_give(&span);
+	if (gpuds_cuda_accept(ask->call, &mailbox->request, ask->scan, ask->n, ask->cap))
+		found = mailbox->request.found;
+	if (ask->span.n > 0)
+		from = gpuds_staging_at(&ask->span);
+	if (out && found > 0)
+		memcpy(out, from, found * ask->call->item_bytes);
+	gpuds_mailbox_close(mailbox);
+	if (out || found < 0)
+		gpuds_staging_give(&ask->span);
 	return found;
 }
 
@@ -187,12 +199,15 @@ gpuds_cuda_scan(GpudsCudaCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap
 	GpudsScan start = *scan;
 	int64 done = 0;
 
-	call->form = GPU_ENTRIES;
-	call->item_bytes = sizeof(GpudsEntry);
 	while (done < cap && gpuds_cuda_left(call, scan) > 0)
 	{
-		int64 found = ask_entries(call, scan, out + done, cap - done);
+		GpudsCudaAsk ask;
+		GpudsCudaSend *send = &ask.send;
+		int64 found = -1;
 
+		gpuds_cuda_begin_entries(&ask, call, scan, cap - done);
+		if (gpuds_cuda_send(&send, 1))
+			found = gpuds_cuda_take_answer(&ask, out + done);
 		if (found < 0)
 		{
 			*scan = start;
@@ -207,17 +222,17 @@ gpuds_cuda_scan(GpudsCudaCall *call, GpudsScan *scan, GpudsEntry *out, int64 cap
 bool
 gpuds_cuda_scan_tids(GpudsCudaCall *call, GpudsScan *scan, int64 cap, GpudsTids *tids)
 {
-	GpudsMailbox *mailbox;
+	GpudsCudaAsk ask;
+	GpudsCudaSend *send = &ask.send;
 
-	call->form = GPU_SORTED_TIDS;
-	call->item_bytes = sizeof(uint64);
 	memset(tids, 0, sizeof(GpudsTids));
-	mailbox = gpuds_mailbox_open(call->epoch, false);
-	if (mailbox == NULL)
+	gpuds_cuda_begin_tids(&ask, call, scan, cap);
+	if (!gpuds_cuda_send(&send, 1))
 		return false;
-	tids->n = ask_large(call, mailbox, scan, cap, &tids->span);
+	tids->n = gpuds_cuda_take_answer(&ask, NULL);
 	if (tids->n < 0)
 		return false;
+	tids->span = ask.span;
 	gpuds_staging_shrink(&tids->span, tids->n * sizeof(uint64));
 	tids->tids = (const uint64 *) gpuds_staging_at(&tids->span);
 	return true;

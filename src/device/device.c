@@ -456,6 +456,8 @@ void
 gpuds_device_free_count(GpudsCount *count)
 {
 	gpuds_staging_give(&count->span);
+	for (int card = 0; card < gpuds_cards; card++)
+		gpuds_staging_give(&count->spans[card]);
 	if (count->own_results)
 		pfree(count->own_results);
 	if (count->own_others)

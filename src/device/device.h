@@ -506,6 +506,7 @@ typedef struct GpudsCount
 	GpudsStagingSpan span;
 	void *own_results; /* palloc'd, in place of the span */
 	void *own_others;
+	GpudsStagingSpan spans[GPUDS_MOST_CARDS]; /* of parts that have answered, until that is among the own */
 } GpudsCount;
 
 /* Words of one of a count's groups. */

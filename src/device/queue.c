@@ -454,6 +454,19 @@ give_up_waiting(int code, Datum arg)
 		gpuds_staging_give(&span);
 }
 
+static inline uint32
+units_for(size_t bytes)
+{
+	return (bytes + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
+}
+
+/* Units of a span of up to so many bytes. */
+static inline uint32
+most_units(uint32 nleast, size_t most)
+{
+	return Max(Min(units_for(most), GPUDS_SPAN_UNITS), nleast);
+}
+
 /*
  * Takes a span of least to most bytes, in units, and no more than GPUDS_SPAN_UNITS unless least is more.
  * The backend has no other span.  Waits in line, interruptibly, for as long as there is not as much; an
@@ -463,14 +476,13 @@ void
 gpuds_staging_take(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t most)
 {
 	GpudsQueue *queue = gpuds_queue(GpudsEpochCard(epoch));
-	uint32 nmost = (most + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
-	uint32 nleast = (least + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
+	const uint32 nleast = units_for(least);
+	const uint32 nmost = most_units(nleast, most);
 	int me = GpudsMyBackendIndex();
 	GpudsStagingWait *wait = wait_of(queue, me);
 	bool taken;
 
 	Assert(nleast > 0 && nleast <= queue->nunits - queue->nkeepable);
-	nmost = Max(Min(nmost, GPUDS_SPAN_UNITS), nleast);
 
 	SpinLockAcquire(&queue->staging_mutex);
 	taken = queue->first_in_line == NOBODY && take_any_units(queue, span, nleast, nmost);
@@ -496,6 +508,20 @@ gpuds_staging_take(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t mo
 		}
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(give_up_waiting, PointerGetDatum(queue));
+}
+
+/* The same without waiting.  False: there is not as much, or somebody waits in line. */
+bool
+gpuds_staging_try(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t most)
+{
+	GpudsQueue *queue = gpuds_queue(GpudsEpochCard(epoch));
+	const uint32 nleast = units_for(least);
+	bool taken;
+
+	SpinLockAcquire(&queue->staging_mutex);
+	taken = queue->first_in_line == NOBODY && take_any_units(queue, span, nleast, most_units(nleast, most));
+	SpinLockRelease(&queue->staging_mutex);
+	return taken;
 }
 
 /*
@@ -548,7 +574,7 @@ gpuds_staging_used(int card)
 void
 gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes)
 {
-	uint32 n = (bytes + GPUDS_UNIT_BYTES - 1) / GPUDS_UNIT_BYTES;
+	uint32 n = units_for(bytes);
 	GpudsStagingSpan rest;
 
 	if (n >= span->n)
@@ -600,23 +626,19 @@ wake_worker(GpudsQueue *queue)
 		SetLatch(&GetPGProcByNumber(queue->worker_procno)->procLatch);
 }
 
-typedef struct Sent
-{
-	GpudsMailbox *mailbox;
-	GpudsStagingSpan *span;
-} Sent;
-
 /*
  * Gives up a request that was sent.  Backend or worker, the last that has it frees its span.
  */
 static void
 abandon(int code, Datum arg)
 {
-	Sent *sent = (Sent *) DatumGetPointer(arg);
+	GpudsSent *sent = (GpudsSent *) DatumGetPointer(arg);
 	GpudsMailbox *mailbox = sent->mailbox;
 	GpudsQueue *queue = gpuds_queue(mailbox->card);
 	int me = GpudsMyBackendIndex();
 	uint32 state = MAILBOX_POSTED;
+
+	sent->mailbox = NULL;
 
 	if (!pg_atomic_compare_exchange_u32(&mailbox->state, &state, MAILBOX_IDLE))
 	{
@@ -635,6 +657,27 @@ abandon(int code, Datum arg)
 	}
 	if (sent->span)
 		gpuds_staging_give(sent->span);
+}
+
+/* Requests that one process has sent to different cards. */
+typedef struct Sents
+{
+	GpudsSent **sent;
+	int n;
+} Sents;
+
+static void
+abandon_all(int code, Datum arg)
+{
+	const Sents *all = (const Sents *) DatumGetPointer(arg);
+
+	for (int i = 0; i < all->n; i++)
+	{
+		if (all->sent[i]->mailbox)
+			abandon(code, PointerGetDatum(all->sent[i]));
+		else if (all->sent[i]->span)
+			gpuds_staging_give(all->sent[i]->span);
+	}
 }
 
 /* Lets other processes run.  True: for long. */
@@ -766,17 +809,12 @@ gpuds_mailbox_open(uint64 epoch, bool patient)
 	return mailbox;
 }
 
-/*
- * Posts the request and waits for the answer (queue.h).  True: the answer is in the mailbox until
- * gpuds_mailbox_close.  False: the worker is gone, or patience has ended.  Raises errors only if patient is
- * false.
- */
+/* Posts a request (queue.h).  False: the worker is gone.  Raises no errors. */
 bool
-gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient)
+gpuds_mailbox_post(GpudsMailbox *mailbox, const GpudsStagingSpan *span, uint64 epoch)
 {
 	GpudsQueue *queue = gpuds_queue(mailbox->card);
 	int me = GpudsMyBackendIndex();
-	Sent sent = { mailbox, span };
 
 	mailbox->epoch = epoch;
 	if (span)
@@ -794,27 +832,64 @@ gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, 
 		/* A worker has taken it, and will answer. */
 	}
 	wake_worker(queue);
+	return true;
+}
+
+/* Has a request that was answered not been lost?  Else its mailbox is closed. */
+static bool
+is_kept(GpudsMailbox *mailbox)
+{
+	if (!mailbox->lost)
+		return true;
+	gpuds_mailbox_close(mailbox);
+	return false;
+}
+
+/* Waits for the answers to requests that were posted (queue.h).  An error gives up all of them. */
+void
+gpuds_mailbox_collect(GpudsSent **sent, int n)
+{
+	Sents all = { sent, n };
+
 #ifdef GPUDS_INJECTION_POINTS
+	PG_ENSURE_ERROR_CLEANUP(abandon_all, PointerGetDatum(&all));
+	{
+		gpuds_injection_point("device-waiting");
+	}
+	PG_END_ENSURE_ERROR_CLEANUP(abandon_all, PointerGetDatum(&all));
+#endif
+	for (int i = 0; i < n; i++)
+	{
+		(void) wait_until(sent[i]->mailbox, is_answered, false, abandon_all, PointerGetDatum(&all));
+		if (!is_kept(sent[i]->mailbox))
+			sent[i]->mailbox = NULL;
+	}
+}
+
+/*
+ * Posts the request and waits for the answer (queue.h).  True: the answer is in the mailbox until
+ * gpuds_mailbox_close.  False: the worker is gone, or patience has ended.  Raises errors only if patient is
+ * false.
+ */
+bool
+gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient)
+{
+	GpudsSent sent = { mailbox, span };
+	GpudsSent *one = &sent;
+
+	if (!gpuds_mailbox_post(mailbox, span, epoch))
+		return false;
 	if (!patient)
 	{
-		PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(&sent));
-		{
-			gpuds_injection_point("device-waiting");
-		}
-		PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(&sent));
+		gpuds_mailbox_collect(&one, 1);
+		return sent.mailbox != NULL;
 	}
-#endif
-	if (!wait_until(mailbox, is_answered, patient, abandon, PointerGetDatum(&sent)))
+	if (!wait_until(mailbox, is_answered, true, abandon, PointerGetDatum(&sent)))
 	{
 		abandon(0, PointerGetDatum(&sent));
 		return false;
 	}
-	if (mailbox->lost)
-	{
-		gpuds_mailbox_close(mailbox);
-		return false;
-	}
-	return true;
+	return is_kept(mailbox);
 }
 
 /* Ends the use of an answer that has been read; the mailbox may be opened again. */

@@ -6,8 +6,8 @@
  * Each GPU, a card, has a process, a queue and staging memory of its own: what one
  * card that hangs may still write to is never used with another.
  *
- * Every backend has a mailbox for each card.  It has one request under way at most,
- * whatever the card.  A mailbox holds the request and the data of a small one; larger data lie in a
+ * Every backend has a mailbox for each card, and so one request at most under way to
+ * each.  A mailbox holds the request and the data of a small one; larger data lie in a
  * span of staging units that goes with the request.  Both are staging memory,
  * which the GPU reads and writes itself.
  *
@@ -208,6 +208,13 @@ typedef struct GpudsQueue
 	pg_atomic_uint64 bits[FLEXIBLE_ARRAY_MEMBER];
 } GpudsQueue;
 
+/* A request that is under way. */
+typedef struct GpudsSent
+{
+	GpudsMailbox *mailbox;  /* NULL: none is */
+	GpudsStagingSpan *span; /* that goes with it, or NULL */
+} GpudsSent;
+
 /* for both sides */
 extern Size gpuds_queue_shmem_size(void);
 extern void gpuds_queue_shmem_init(void);
@@ -296,8 +303,8 @@ extern int gpuds_queue_length(int card);
  * served.
  *
  * gpuds_staging_take takes from least to most bytes of the staging memory of an epoch's card, waiting for
- * as long as there is not as much; requests are served in their order.  At most one
- * span at a time, and not for longer than a request and the reading of its answer
+ * as long as there is not as much; requests are served in their order.  Only while the
+ * backend holds no span, and not for longer than a request and the reading of its answer
  * take.  gpuds_staging_shrink leaves the first so many bytes of it.  gpuds_staging_keep
  * takes, without waiting, up to so many bytes that may be kept for as long as
  * one likes; false: there are none.
@@ -307,6 +314,12 @@ extern int gpuds_queue_length(int card);
  * is closed.  The span stays the caller's, except if an error is raised: then it
  * has been taken care of, and span->n is 0.
  *
+ * gpuds_mailbox_post and gpuds_mailbox_collect are the two halves of gpuds_mailbox_send, for requests to
+ * several cards, whose mailboxes have all been opened before one is posted, and nothing raises an error
+ * between the halves.  collect leaves the mailbox NULL of each that did not get there.  An error that
+ * it raises gives up all requests; each span has been taken care of then, as above.  gpuds_staging_try is
+ * gpuds_staging_take without waiting, which is allowed while other spans are held; false: not now.
+ *
  * gpuds_mailbox_close ends the use of the answer.  No error may be raised
  * between send and close.
  *
@@ -315,10 +328,13 @@ extern int gpuds_queue_length(int card);
  */
 extern GpudsMailbox *gpuds_mailbox_open(uint64 epoch, bool patient);
 extern void gpuds_staging_take(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t most);
+extern bool gpuds_staging_try(GpudsStagingSpan *span, uint64 epoch, size_t least, size_t most);
 extern bool gpuds_staging_keep(GpudsStagingSpan *span, uint64 epoch, size_t most);
 extern void gpuds_staging_shrink(GpudsStagingSpan *span, size_t bytes);
 extern char *gpuds_staging_at(const GpudsStagingSpan *span);
 extern uint64 gpuds_staging_offset(const void *p);
+extern bool gpuds_mailbox_post(GpudsMailbox *mailbox, const GpudsStagingSpan *span, uint64 epoch);
+extern void gpuds_mailbox_collect(GpudsSent **sent, int n);
 extern bool gpuds_mailbox_send(GpudsMailbox *mailbox, GpudsStagingSpan *span, uint64 epoch, bool patient);
 extern void gpuds_mailbox_close(GpudsMailbox *mailbox);
 
