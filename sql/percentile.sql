@@ -314,8 +314,15 @@ BEGIN
 	END LOOP;
 	RETURN found;
 END $$;
-SELECT found_by_rank('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM g GROUP BY g') = (amname = 'gpu_' || 'btree')
+CREATE FUNCTION has_ranks(amname name) RETURNS bool LANGUAGE sql
+	RETURN amname = 'gpu_' || 'btree' OR (amname = 'gpu_' || 'avl' AND current_setting('gpuds.device') = 'cuda');
+SELECT found_by_rank('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM g GROUP BY g') = has_ranks(amname)
 FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'g_g_h'::regclass;
+CREATE TABLE h AS SELECT * FROM g;
+CREATE INDEX h_g_h ON h USING gpu_avl (g, h);
+VACUUM ANALYZE h;
+SELECT found_by_rank('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM h GROUP BY g') = has_ranks('gpu_avl');
+DROP TABLE h;
 CREATE VIEW grouped AS SELECT same_percentile(query) FROM query WHERE query ~ 'FROM g .*GROUP BY';
 DELETE FROM g WHERE w % 9 = 4;
 UPDATE g SET v = v + 1 WHERE h = 3;

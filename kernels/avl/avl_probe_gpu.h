@@ -29,6 +29,7 @@ struct AvlProbe
 		int depth; /* nodes of it */
 	};
 
+	static constexpr bool has_ranks = true;
 	static constexpr bool by_tiles = false;
 
 	static GPU_FN View open(const GpudsView &view)

@@ -27,6 +27,7 @@ struct BtreeProbe
 	typedef GpudsView View;
 	typedef BtreePosition Position;
 
+	static constexpr bool has_ranks = true;
 	static constexpr bool by_tiles = true;
 
 	static GPU_FN View open(const GpudsView &view)

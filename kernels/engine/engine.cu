@@ -317,11 +317,20 @@ engine_open(const GpuEngineOptions *options, bool *hopeless, char *why, size_t w
 extern "C" __attribute__((visibility("default"))) const GpuEngineApi *
 gpuds_gpu_engine(void)
 {
-	static const GpuEngineApi api = {
-		GPU_ENGINE_ABI, STRUCTURE_BITS,   engine_open,           engine_close, engine_info,
-		engine_wake_fd, engine_submit,    gpu_engine_post_small, engine_poll,  gpu_engine_small_in_flight,
-		engine_lost,    engine_oldest_ns, engine_inject
-	};
+	static const GpuEngineApi api = { GPU_ENGINE_ABI,
+									  STRUCTURE_BITS,
+									  gpu_engine_ranked(),
+									  engine_open,
+									  engine_close,
+									  engine_info,
+									  engine_wake_fd,
+									  engine_submit,
+									  gpu_engine_post_small,
+									  engine_poll,
+									  gpu_engine_small_in_flight,
+									  engine_lost,
+									  engine_oldest_ns,
+									  engine_inject };
 
 	return &api;
 }

@@ -38,7 +38,7 @@
 
 #include "kernels/runtime/request.h"
 
-#define GPU_ENGINE_ABI 18
+#define GPU_ENGINE_ABI 19
 
 /* Trees are named by numbers below this. */
 #define GPU_MAX_TREES 65536
@@ -85,6 +85,7 @@ typedef struct GpuEngineApi
 {
 	uint32_t abi;        /* GPU_ENGINE_ABI */
 	uint32_t structures; /* that the library has: a bit for each number of kernels/structures.h */
+	uint32_t ranked;     /* those of them that have ranks */
 	/*
 	 * NULL: why says what is missing, in words for the server's log; *hopeless is set
 	 * if it is nothing that comes back: no driver, no card, one that is too old.

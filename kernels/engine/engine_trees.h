@@ -29,6 +29,16 @@ gpu_engine_has_structure(const GpuEngine *engine, uint32_t number)
 	return number < STRUCTURE_NUMBERS && (STRUCTURE_BITS & ~engine->options.lacking) >> number & 1;
 }
 
+/* The structures that have ranks, by bits. */
+static inline uint32_t
+gpu_engine_ranked(void)
+{
+#define STRUCTURE_RANKED(number, NAME, name, Name, title) \
+	| (uint32_t) Name##OnGpu::Probe::has_ranks << (number)
+	return UINT32_C(0) STRUCTURE_ROWS(STRUCTURE_RANKED);
+#undef STRUCTURE_RANKED
+}
+
 /* A new object for trees of a structure, which is one of this build; NULL: no memory. */
 static inline GpuStructure *
 gpu_engine_new_tree(uint32_t structure)

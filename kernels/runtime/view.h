@@ -30,6 +30,7 @@
  *					are in any of GPU_TIDS places, the others are GPU_NO_TID.  If there
  *					are more, steps to the first of them
  *
+ *	  bool has_ranks	a constant: does locate count any interval without going through it?
  *	  bool by_tiles	a constant: are these there?
  *
  * and for the persistent kernel, in which a tile of GPU_TILE lanes does the work of a

@@ -31,6 +31,7 @@ struct SkiplistProbe
 	};
 	typedef GpuSkiplistPosition Position;
 
+	static constexpr bool has_ranks = false;
 	static constexpr bool by_tiles = false;
 
 	static GPU_FN View open(const GpudsView &view)

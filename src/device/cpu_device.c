@@ -210,6 +210,12 @@ cpu_has_structure(int structure)
 }
 
 static bool
+cpu_has_ranks(int structure)
+{
+	return gpuds_structure(structure)->cpu.rank != NULL;
+}
+
+static bool
 cpu_usable(GpudsDeviceTree *tree)
 {
 	return true;
@@ -505,12 +511,13 @@ cpu_verify(GpudsDeviceTree *tree, char *why, size_t whylen)
 }
 
 /* The two kinds differ in whose arena it is. */
-#define CPU_DEVICE                                                                                      \
-	.name = "cpu", .max_entries = MAX_ENTRIES, .apply_ops = APPLY_OPS, .slack_bytes = SLACK_BYTES,      \
-	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .bytes = cpu_bytes, \
-	.entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add,                     \
-	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .pack = cpu_pack,     \
-	.scan = cpu_scan, .rank = cpu_rank, .count = cpu_count, .drop = cpu_drop, .verify = cpu_verify
+#define CPU_DEVICE                                                                                        \
+	.name = "cpu", .max_entries = MAX_ENTRIES, .apply_ops = APPLY_OPS, .slack_bytes = SLACK_BYTES,        \
+	.chosen = cpu_chosen, .has_structure = cpu_has_structure, .usable = cpu_usable, .bytes = cpu_bytes,   \
+	.entries = cpu_entries, .load_begin = cpu_load_begin, .load_add = cpu_load_add,                       \
+	.load_end = cpu_load_end, .load_cancel = cpu_load_cancel, .apply = cpu_apply, .pack = cpu_pack,       \
+	.scan = cpu_scan, .has_ranks = cpu_has_ranks, .rank = cpu_rank, .count = cpu_count, .drop = cpu_drop, \
+	.verify = cpu_verify
 
 const GpudsDeviceOps gpuds_shared_cpu_device = {
 	CPU_DEVICE,

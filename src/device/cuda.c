@@ -60,6 +60,17 @@ cuda_has_structure(int structure)
 	return false;
 }
 
+static bool
+cuda_has_ranks(int structure)
+{
+	for (int card = 0; card < gpuds_cards; card++)
+	{
+		if (gpuds_queue(card)->ranked >> structure & 1)
+			return true;
+	}
+	return false;
+}
+
 static size_t
 cuda_memory_used(int card)
 {
@@ -641,6 +652,7 @@ const GpudsDeviceOps gpuds_cuda_device = {
 	.load_cancel = cuda_load_cancel,
 	.apply = cuda_apply,
 	.scan = gpuds_cuda_parts_scan,
+	.has_ranks = cuda_has_ranks,
 	.rank = gpuds_cuda_parts_rank,
 	.scan_tids = gpuds_cuda_parts_tids,
 	.agg_columns = true,

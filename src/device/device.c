@@ -359,7 +359,7 @@ gpuds_device_sorts(const GpudsDeviceTree *tree)
 bool
 gpuds_device_has_ranks(const GpudsDeviceTree *tree)
 {
-	return gpuds_structure(tree->structure)->cpu.rank != NULL;
+	return device_of(tree)->has_ranks(tree->structure);
 }
 
 int64

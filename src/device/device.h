@@ -303,8 +303,8 @@ extern void gpuds_device_load_cancel(GpudsDeviceLoad *load);
 extern bool gpuds_device_sorts(const GpudsDeviceTree *tree);
 
 /*
- * Does the tree's structure know how many entries are before another, so that it counts an interval without
- * going through it?  The tree has been loaded.
+ * Does the tree's structure know on its device how many entries are before another, so that it counts an
+ * interval without going through it?  The tree has been loaded.
  */
 extern bool gpuds_device_has_ranks(const GpudsDeviceTree *tree);
 

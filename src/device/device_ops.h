@@ -48,6 +48,7 @@ typedef struct GpudsDeviceOps
 	bool (*pack)(GpudsDeviceTree *tree, size_t *bytes);
 	int64 (*scan)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected, GpudsScan *scan,
 				  bool forward, GpudsEntry *out, int64 cap);
+	bool (*has_ranks)(int structure);
 	/* of structures that have ranks */
 	bool (*rank)(GpudsDeviceTree *tree, pg_atomic_uint64 *guard, uint64 expected,
 				 const GpudsInterval *intervals, const uint64 *ranks, int64 n, GpudsRanked *ranked);

@@ -179,7 +179,8 @@ typedef struct GpudsQueue
 	pg_atomic_uint32 worker_asleep; /* needs its latch set */
 	int card;
 	int worker_procno;        /* valid while serving */
-	uint32 structures;        /* of its engine, as in GpuEngineApi; likewise */
+	uint32 structures;        /* of its engine, as in GpuEngineApi; likewise ... */
+	uint32 ranked;            /* ... and those with ranks */
 	pg_atomic_uint32 crowded; /* more sessions send requests than there are CPUs */
 	pg_atomic_uint32 stalls;  /* the GPU, or the driver, is at something for long: it may hang */
 

@@ -961,6 +961,7 @@ start_serving(void)
 	tell_state(CUDA_READY, MyProcPid, "");
 	queue->worker_procno = GpudsMyProcNumber();
 	queue->structures = structures;
+	queue->ranked = api->ranked;
 	queue->epoch += GPUDS_MOST_CARDS;
 	queue->open_failures = 0;
 	phase = SERVING;

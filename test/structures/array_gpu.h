@@ -32,6 +32,7 @@ struct ArrayProbe
 	};
 	typedef uint64_t Position; /* rank */
 
+	static constexpr bool has_ranks = true;
 	static constexpr bool by_tiles = true;
 
 	static GPU_FN View open(const GpudsView &view)
