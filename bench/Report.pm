@@ -21,6 +21,7 @@ our %colour = (
 	bt => '#52606d',
 	btree => '#52606d',
 	hash => '#9aa5b1',
+	gist => '#52606d',
 	cpu => '#2f8f4e',
 	gp => '#2f8f4e',
 	gpu_btree => '#2f8f4e',

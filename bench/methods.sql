@@ -45,6 +45,28 @@ BEGIN
 END
 $$;
 
+-- A point in the square from (0,0) to (1,1), by a number.
+CREATE FUNCTION random_point(i bigint) RETURNS point LANGUAGE sql IMMUTABLE AS
+$$
+SELECT point((hashint8extended(i, 1) >> 12 & (1::bigint << 40) - 1) / (2.0 ^ 40)::float8,
+	(hashint8extended(i, 2) >> 12 & (1::bigint << 40) - 1) / (2.0 ^ 40)::float8)
+$$;
+
+-- The same of the rows in boxes.
+CREATE FUNCTION boxes(keys box[]) RETURNS numeric LANGUAGE plpgsql AS
+$$
+DECLARE
+	found numeric;
+	total numeric := 0;
+BEGIN
+	FOR i IN 1 .. cardinality(keys) LOOP
+		SELECT sum(v) INTO found FROM t WHERE k <@ keys[i];
+		total := total + coalesce(found, 0);
+	END LOOP;
+	RETURN total;
+END
+$$;
+
 -- So many transactions: each inserts rows and counts keys, or, if no keys are counted, updates so many keys.
 CREATE PROCEDURE change(n int, inserts int, counted int, there int) LANGUAGE plpgsql AS
 $$

@@ -14,7 +14,7 @@ my ($dir) = @ARGV;
 my $machine = read_machine($dir);
 my ($runs, @items) = read_runs($dir);
 my @methods = split /,/, delete $machine->{access_method};
-my @types = grep { $runs->{$_} } qw(text bigint);
+my @types = grep { $runs->{$_} } qw(text point bigint);
 
 # A row is the medians of an item by access methods.  The first of several runs is not counted.
 my @rows;
