@@ -1,5 +1,5 @@
-# Graphs on a GPU while others write without a pause: whatever a call finds in the graph that is kept, it has the
-# answer of the edges that its snapshot sees, which a sequential scan reads.
+# Graphs on a GPU while others write without a pause: whatever a call finds in the graph that is kept, it has
+# the answer of the edges that its snapshot sees, which a sequential scan reads.
 
 use strict;
 use warnings;
@@ -69,7 +69,8 @@ sub snapshot
 	my %targets;
 
 	$session->{stderr} = '';
-	$session->query_safe("SET gpuds.enable_scan = off; SET enable_indexscan = off; SET enable_bitmapscan = off;
+	$session->query_safe("SET gpuds.enable_scan = off; SET enable_indexscan = off;
+		SET enable_bitmapscan = off;
 		SET enable_indexonlyscan = off; COPY (SELECT src, dst FROM e) TO '$file'; RESET gpuds.enable_scan;
 		RESET enable_indexscan; RESET enable_bitmapscan; RESET enable_indexonlyscan");
 	open(my $edges, '<', $file) or die "$file: $!";
@@ -125,6 +126,18 @@ sub components
 	return \%least;
 }
 
+# Does each vertex of a path lead to the next one?
+sub has_edges
+{
+	my ($targets, @path) = @_;
+
+	for my $i (1 .. $#path)
+	{
+		return 0 unless grep { $_ == $path[$i] } @{ $targets->{ $path[ $i - 1 ] } };
+	}
+	return 1;
+}
+
 sub counted
 {
 	my %n;
@@ -169,16 +182,16 @@ sub compare
 	{
 		ask($session, "gpuds_bfs_counts('e_out', '{$from}'::int[])", counted(values %$depth), $what);
 		ask($session, "(SELECT vertex, depth FROM gpuds_bfs('e_out', '{$from}'::int[])) b", $depth, $what);
-		ask($session, "(SELECT vertex, depth FROM gpuds_bfs('e_out', '{$from}'::int[], reverse_index => 'e_in',
-			directed => false)) b", $around, $what);
+		ask(
+			$session, "(SELECT vertex, depth FROM gpuds_bfs('e_out', '{$from}'::int[],
+			reverse_index => 'e_in', directed => false)) b", $around, $what);
 		ask($session, "gpuds_components('e_out')", $least, $what);
 		ask($session, "gpuds_component_sizes('e_out')", counted(values %$least), $what);
-		my @path = split /,/, $session->query(
-			"SELECT string_agg(vertex::text, ',' ORDER BY step) FROM gpuds_shortest_path('e_out', $from, $to)");
+		my @path = split /,/, $session->query("SELECT string_agg(vertex::text, ',' ORDER BY step)
+			FROM gpuds_shortest_path('e_out', $from, $to)");
 		$session->{stderr} = '';
 		is($#path, $depth->{$to} // -1, "$what: edges of a path");
-		ok(!(grep { my $i = $_; !grep { $_ == $path[ $i + 1 ] } @{ $targets->{ $path[$i] } } } 0 .. $#path - 1),
-			"$what: they are there");
+		ok(has_edges($targets, @path), "$what: they are there");
 	}
 	return;
 }
@@ -192,7 +205,8 @@ for my $round (1 .. 4)
 	if ($round % 2)
 	{
 		$session->query_safe('DELETE FROM e WHERE src < -50;
-			INSERT INTO e SELECT -i, -i - 1 FROM generate_series(45, 60) i; INSERT INTO e VALUES (1, -45), (-61, 1)');
+			INSERT INTO e SELECT -i, -i - 1 FROM generate_series(45, 60) i;
+			INSERT INTO e VALUES (1, -45), (-61, 1)');
 		compare($session, "round $round, with own changes");
 	}
 	$session->query_safe($round % 4 == 3 ? 'COMMIT' : 'ROLLBACK');
@@ -200,8 +214,9 @@ for my $round (1 .. 4)
 cmp_ok($by_changes, '>', 20, 'most graphs are had by changes alone');
 cmp_ok($changed, '>', 5, 'and differ from what is kept');
 $session->quit;
-is($node->safe_psql('postgres', "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-	WHERE pid <> pg_backend_pid() AND query ~ '^(CALL change|VACUUM e)'"), 3, 'the others were there to the end');
+my $ended = $node->safe_psql('postgres', "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+	WHERE pid <> pg_backend_pid() AND query ~ '^(CALL change|VACUUM e)'");
+is($ended, 3, 'the others were there to the end');
 $_->kill_kill for @others;
 is($node->safe_psql('postgres', "SELECT gpuds_index_check('e_out', true)"), '', 'the index is right');
 $node->stop;
