@@ -67,12 +67,23 @@ CREATE INDEX few_k ON few USING gpu_btree (k);
 VACUUM ANALYZE few;
 EXPLAIN (COSTS OFF) SELECT count(*) FROM few JOIN a USING (k);
 EXPLAIN (COSTS OFF) SELECT count(*) FROM a WHERE EXISTS (SELECT FROM few WHERE few.k = a.k);
--- ... unless one of them may be NULL, which is equal to the other side's here
+-- ... unless one of them may be NULL, and be equal to one of the other side
+CREATE TABLE gaps (k bigint) WITH (autovacuum_enabled = off);
+INSERT INTO gaps SELECT nullif(i, 3) * 40 FROM generate_series(1, 5) i, generate_series(1, 2);
+CREATE INDEX gaps_k ON gaps USING gpu_btree (k);
+CREATE TABLE whole (k bigint NOT NULL) WITH (autovacuum_enabled = off);
+INSERT INTO whole SELECT i FROM generate_series(1, 1000) i;
+CREATE INDEX whole_k ON whole USING gpu_btree (k);
+VACUUM ANALYZE gaps;
+VACUUM ANALYZE whole;
 SELECT coalesce(substring(plan_of(query) FROM 'Probes: \w+'), 'no probes'), query FROM (VALUES
 	('SELECT k FROM few EXCEPT SELECT big FROM a'),
 	('SELECT big FROM a INTERSECT ALL SELECT k FROM few'),
 	('SELECT big FROM a EXCEPT SELECT k FROM few'),
-	('SELECT big FROM a WHERE big < 1000 EXCEPT SELECT t.big FROM a t')) q(query);
+	('SELECT big FROM a WHERE big < 1000 EXCEPT SELECT t.big FROM a t'),
+	('SELECT k FROM gaps EXCEPT SELECT k FROM whole'),
+	('SELECT k FROM whole INTERSECT SELECT k FROM gaps'),
+	('SELECT k FROM gaps EXCEPT SELECT big FROM a')) q(query);
 RESET enable_seqscan;
 RESET enable_bitmapscan;
 RESET gpuds.device;
@@ -156,6 +167,10 @@ INSERT INTO query (query) VALUES
 	('SELECT t FROM a INTERSECT SELECT t FROM b WHERE t > ''2000-03-28'''),
 	('SELECT big FROM a WHERE big IS NOT NULL INTERSECT SELECT k FROM few'),
 	('SELECT big FROM a EXCEPT SELECT big FROM b'),
+	('SELECT k FROM gaps EXCEPT SELECT k FROM whole'),
+	('SELECT k FROM gaps EXCEPT ALL SELECT k FROM whole'),
+	('SELECT k FROM whole INTERSECT SELECT k FROM gaps'),
+	('SELECT k FROM gaps EXCEPT ALL SELECT big FROM a'),
 	('(SELECT k FROM a INTERSECT SELECT k FROM b) EXCEPT SELECT k2 FROM a'),
 	('(SELECT k FROM a INTERSECT SELECT k FROM b) UNION ALL (SELECT k FROM a EXCEPT SELECT k FROM b)'),
 	('(SELECT k FROM a INTERSECT SELECT k FROM b) UNION SELECT big FROM a'),

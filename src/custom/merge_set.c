@@ -175,29 +175,36 @@ add_set_path(const GpudsMerge *merge, int driver, GpudsMergeMethod method, RelOp
 	add_path(output, &append->path);
 }
 
-/* Has a side a value in each column of all of its rows? */
+/* Has a side a value in a column, counted from 0, of all of its rows? */
 static bool
-has_no_nulls(const GpudsMerge *merge, int side)
+has_no_null(const GpudsMerge *merge, int side, int column)
 {
 	const GpudsWanted *wanted = &merge->wanted[side];
-	ListCell *lc;
 
-	foreach (lc, wanted->groups)
+	return gpuds_covering_not_null(gpuds_merge_scan(merge, side), list_nth(wanted->groups, column), wanted->root);
+}
+
+/* Is there no key with NULLs that both sides have? */
+static bool
+shares_no_nulls(const GpudsMerge *merge)
+{
+	for (int i = 0; i < list_length(merge->wanted[MERGE_LEFT].groups); i++)
 	{
-		if (!gpuds_covering_not_null(gpuds_merge_scan(merge, side), lfirst(lc), wanted->root))
+		if (!has_no_null(merge, MERGE_LEFT, i) && !has_no_null(merge, MERGE_RIGHT, i))
 			return false;
 	}
 	return true;
 }
 
 /*
- * May a side drive, and the other one be asked for its keys?  NULLs are equal here, but are not asked for.  A
- * key that the left side has and the right one has not is found by going through the left side only.
+ * May a side drive, and the other one be asked for its keys?  NULLs are equal here, but are not asked for, so
+ * the other one must have none where this one may.  A key that the left side has and the right one has not is
+ * found by going through the left side only.
  */
 static bool
 may_drive(const GpudsMerge *merge, int side)
 {
-	return (side == MERGE_LEFT || !gpuds_merge_keeps_left(merge->type)) && has_no_nulls(merge, side) &&
+	return (side == MERGE_LEFT || !gpuds_merge_keeps_left(merge->type)) && shares_no_nulls(merge) &&
 		   gpuds_merge_may_probe(merge, MERGE_SIDES - 1 - side);
 }
 
