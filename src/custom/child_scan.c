@@ -210,6 +210,13 @@ goes_forward(const Plan *scan)
 															 : ((const IndexScan *) scan)->indexorderdir);
 }
 
+/* Is the state below an index-only scan in the index's own order? */
+bool
+gpuds_child_scan_is_forward(const PlanState *child)
+{
+	return IsA(child, IndexOnlyScanState) && goes_forward(child->plan);
+}
+
 /*
  * Moves the scan from its beginning, or from the row that the state below has given last, behind n rows or
  * some less, about all of them; returns how many.

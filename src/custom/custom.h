@@ -54,6 +54,7 @@ extern void gpuds_child_scan_refresh(PlanState *child);
 extern void gpuds_child_scan_rescan(PlanState *child, Bitmapset *changed);
 extern void gpuds_child_scan_start(PlanState *child);
 extern void gpuds_child_scan_stop(PlanState *child, int64 rows, int64 fetches);
+extern bool gpuds_child_scan_is_forward(const PlanState *child);
 extern int64 gpuds_child_scan_count(PlanState *child, double expected);
 extern int64 gpuds_child_scan_skip(PlanState *child, int64 n);
 extern void gpuds_child_scan_restart(PlanState *child);

@@ -11,8 +11,8 @@
  *
  * All other aggregates of the query are another plan's below, of which the node has the columns as they are.
  * Rows are grouped by that plan, too, if they are: then groups follow each other in the scan as they come,
- * and the plan has their counts.  Of many groups the rows of all ranks are found at once
- * (percentile_ahead.h).
+ * and the plan has their counts.  The rows of all ranks, of
+ * many groups or of one scan, are found at once if they can be (percentile_ahead.h).
  *
  *-------------------------------------------------------------------------
  */
@@ -43,6 +43,7 @@ typedef struct PercentileScan
 	int ncolumns;
 	GpudsRankedType *types; /* of its columns */
 	GpudsRanks wanted;
+	GpudsGroupsAhead ahead;
 } PercentileScan;
 
 /* A column of the scan tuple. */
@@ -66,7 +67,6 @@ typedef struct GpudsPercentileState
 	bool grouped;
 	int groups[PERCENTILE_NULLS_FIRST + 1]; /* GpudsPercentileGroups */
 	int64 behind;                           /* rows of the groups that have been given */
-	GpudsGroupsAhead ahead;
 	bool done;
 	int64 counted; /* rows that were counted or skipped, over rescans */
 	GpudsNodeCounters counters;
@@ -187,7 +187,7 @@ row_at(GpudsPercentileState *state, PercentileScan *scan, int64 rank)
 static Datum *
 values_at(GpudsPercentileState *state, PercentileScan *scan, int64 i)
 {
-	TupleTableSlot *slot = gpuds_ahead_row(&state->ahead, i);
+	TupleTableSlot *slot = gpuds_ahead_row(&scan->ahead, i);
 	MemoryContext old;
 
 	if (slot == NULL)
@@ -208,6 +208,8 @@ fetch_values(GpudsPercentileState *state)
 		PercentileScan *scan = &state->scans[i];
 
 		gpuds_percentile_sort(&scan->wanted);
+		if (!state->grouped)
+			gpuds_ahead_find_of_all(&scan->ahead, scan->rows, &scan->wanted);
 		for (int64 j = 0; j < scan->wanted.n; j++)
 			scan->wanted.ranks[j].values = values_at(state, scan, j);
 	}
@@ -254,9 +256,10 @@ take_ahead(GpudsPercentileState *state)
 {
 	const int64 behind = state->behind;
 	PercentileScan *scan = &state->scans[0];
+	GpudsGroupsAhead *ahead = &scan->ahead;
 	TupleTableSlot *others;
 
-	while (gpuds_ahead_more(&state->ahead) && (others = next_others(state)) != NULL)
+	while (gpuds_ahead_more(ahead) && (others = next_others(state)) != NULL)
 	{
 		const int64 before = state->behind;
 		MemoryContext old;
@@ -266,10 +269,10 @@ take_ahead(GpudsPercentileState *state)
 		pick_ranks(state);
 		gpuds_percentile_sort(&scan->wanted);
 		MemoryContextSwitchTo(old);
-		gpuds_ahead_add(&state->ahead, others, state->behind - before, scan->first - before, &scan->wanted);
+		gpuds_ahead_add(ahead, others, state->behind - before, scan->first - before, &scan->wanted);
 	}
-	gpuds_ahead_find(&state->ahead);
-	state->ahead.end = state->done;
+	gpuds_ahead_find(ahead);
+	ahead->end = state->done;
 	state->done = false;
 	state->behind = behind;
 }
@@ -278,14 +281,15 @@ take_ahead(GpudsPercentileState *state)
 static TupleTableSlot *
 next_group(GpudsPercentileState *state)
 {
-	TupleTableSlot *others = gpuds_ahead_next(&state->ahead);
+	GpudsGroupsAhead *ahead = &state->scans[0].ahead;
+	TupleTableSlot *others = gpuds_ahead_next(ahead);
 
-	if (others == NULL && !state->ahead.end)
+	if (others == NULL && !ahead->end)
 	{
-		if (gpuds_ahead_more(&state->ahead))
+		if (gpuds_ahead_more(ahead))
 			take_ahead(state);
-		others = gpuds_ahead_next(&state->ahead);
-		if (others == NULL && !state->ahead.end)
+		others = gpuds_ahead_next(ahead);
+		if (others == NULL && !ahead->end)
 			others = next_others(state);
 	}
 	if (others)
@@ -320,7 +324,7 @@ next(ScanState *ss)
 	MemoryContextSwitchTo(old);
 	/* Fractions are right that have been looked at: those of other groups raise no errors. */
 	if (state->grouped && state->scans[0].rows > 0)
-		gpuds_ahead_allow(&state->ahead);
+		gpuds_ahead_allow(&state->scans[0].ahead);
 	return ExecStoreVirtualTuple(slot);
 }
 
@@ -386,6 +390,23 @@ begin_columns(GpudsPercentileState *state, const CustomScan *plan)
 	}
 }
 
+/* Prepares to find the rows of ranks, as far as these are known before rows come. */
+static void
+begin_ahead(GpudsPercentileState *state, const CustomScan *plan)
+{
+	/* Of groups ahead, the fractions are evaluated twice. */
+	if (state->grouped && (contain_volatile_functions((Node *) plan->custom_exprs) ||
+						   contain_subplans((Node *) plan->custom_exprs)))
+		return;
+	for (int i = 0; i < state->nscans; i++)
+	{
+		PercentileScan *scan = &state->scans[i];
+
+		gpuds_ahead_begin(&scan->ahead, state->grouped ? state->others : NULL, scan->below.below,
+						  scan->expected);
+	}
+}
+
 static void
 begin(CustomScanState *css, EState *estate, int eflags)
 {
@@ -414,19 +435,17 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	foreach (lc, (List *) list_nth(plan->custom_private, PERCENTILE_GROUPS))
 		state->groups[foreach_current_index(lc)] = lfirst_int(lc);
 	state->grouped = list_nth(plan->custom_private, PERCENTILE_GROUPS) != NIL;
-	/* Of groups ahead, they are evaluated twice. */
-	if (state->grouped && !contain_volatile_functions((Node *) plan->custom_exprs) &&
-		!contain_subplans((Node *) plan->custom_exprs))
-		gpuds_ahead_begin(&state->ahead, state->others, state->scans[0].below.below,
-						  state->scans[0].expected);
+	begin_ahead(state, plan);
 }
 
 static void
 end(CustomScanState *css)
 {
+	GpudsPercentileState *state = (GpudsPercentileState *) css;
 	ListCell *lc;
 
-	gpuds_ahead_reset(&((GpudsPercentileState *) css)->ahead);
+	for (int i = 0; i < state->nscans; i++)
+		gpuds_ahead_reset(&state->scans[i].ahead);
 	foreach (lc, css->custom_ps)
 		ExecEndNode(lfirst(lc));
 }
@@ -438,9 +457,11 @@ rescan(CustomScanState *css)
 
 	state->done = false;
 	state->behind = 0;
-	gpuds_ahead_reset(&state->ahead);
 	for (int i = 0; i < state->nscans; i++)
+	{
+		gpuds_ahead_reset(&state->scans[i].ahead);
 		gpuds_child_rows_rescan(&state->scans[i].below, css->ss.ps.chgParam);
+	}
 	if (state->others)
 		gpuds_child_scan_rescan(state->others, css->ss.ps.chgParam);
 	ExecScanReScan(&css->ss);
@@ -452,20 +473,23 @@ explain(CustomScanState *css, List *ancestors, ExplainState *es)
 {
 	const GpudsPercentileState *state = (GpudsPercentileState *) css;
 	GpudsScanCounters own = { 0 };
+	int64 found = 0;
 
 	for (int i = 0; i < state->nscans; i++)
 	{
-		const GpudsScanCounters of_scan = gpuds_child_rows_counters(&state->scans[i].below);
+		const PercentileScan *scan = &state->scans[i];
+		const GpudsScanCounters of_scan = gpuds_child_rows_counters(&scan->below);
 
 		gpuds_counters_add(&own, &of_scan);
+		gpuds_counters_add(&own, &scan->ahead.counters);
+		if (scan->ahead.scan)
+			gpuds_counters_add(&own, gpuds_scan_counters(scan->ahead.scan));
+		found += scan->ahead.found;
 	}
-	gpuds_counters_add(&own, &state->ahead.counters);
-	if (state->ahead.scan)
-		gpuds_counters_add(&own, gpuds_scan_counters(state->ahead.scan));
 	if (es->analyze)
 		ExplainPropertyInteger("Rows Counted", NULL, state->counted, es);
-	if (es->analyze && state->ahead.found > 0)
-		ExplainPropertyInteger("Rows Found by Rank", NULL, state->ahead.found, es);
+	if (es->analyze && found > 0)
+		ExplainPropertyInteger("Rows Found by Rank", NULL, found, es);
 	gpuds_explain_above_scan(&state->counters, &own, &css->ss.ps, es);
 }
 

@@ -28,19 +28,22 @@
 
 /*
  * For two nodes below one, in their order: groups, by leading columns of an index, and rows, about expected,
- * of which the values of the column behind these are wanted.  If that is what the nodes have,
- * ahead->possible.
+ * of which the values of the column behind these are wanted.  Without a node of groups, columns of the key
+ * are wanted.  If that is what the nodes have, ahead->possible.
  */
 void
 gpuds_ahead_begin(GpudsGroupsAhead *ahead, PlanState *groups_of, PlanState *rows_of, double expected)
 {
-	ahead->possible = gpuds_aggregate_leading_columns(groups_of) > 0 && IsA(rows_of, IndexOnlyScanState);
+	ahead->possible = (groups_of == NULL || gpuds_aggregate_leading_columns(groups_of) > 0) &&
+					  gpuds_child_scan_is_forward(rows_of);
 	if (!ahead->possible)
 		return;
 	ahead->groups_of = groups_of;
 	ahead->rows_of = rows_of;
 	ahead->expected = expected;
-	ahead->slot = ExecInitExtraTupleSlot(groups_of->state, ExecGetResultType(groups_of), &TTSOpsMinimalTuple);
+	if (groups_of)
+		ahead->slot = ExecInitExtraTupleSlot(groups_of->state, ExecGetResultType(groups_of),
+											 &TTSOpsMinimalTuple);
 	ahead->context = AllocSetContextCreate(CurrentMemoryContext, "gpuds groups", ALLOCSET_DEFAULT_SIZES);
 }
 
@@ -56,7 +59,8 @@ gpuds_ahead_allow(GpudsGroupsAhead *ahead)
 static void
 forget(GpudsGroupsAhead *ahead)
 {
-	ExecClearTuple(ahead->slot);
+	if (ahead->slot)
+		ExecClearTuple(ahead->slot);
 	MemoryContextReset(ahead->context);
 	ahead->groups = NULL;
 	ahead->ranks = NULL;
@@ -79,23 +83,30 @@ gpuds_ahead_more(GpudsGroupsAhead *ahead)
 static void
 begin_scan(GpudsGroupsAhead *ahead)
 {
-	const int columns = gpuds_aggregate_leading_columns(ahead->groups_of);
 	MemoryContext old = MemoryContextSwitchTo(ahead->rows_of->state->es_query_cxt);
 
 	ahead->scan = gpuds_child_scan_like(ahead->rows_of);
 	ahead->layout = gpuds_index_info(ahead->scan->indexRelation)->layout;
-	ahead->ones = gpuds_key_ones_behind(&ahead->layout, columns);
-	ahead->layout.ncolumns = columns + 1;
+	if (ahead->groups_of)
+	{
+		const int columns = gpuds_aggregate_leading_columns(ahead->groups_of);
+
+		ahead->ones = gpuds_key_ones_behind(&ahead->layout, columns);
+		ahead->layout.ncolumns = columns + 1;
+	}
 	MemoryContextSwitchTo(old);
 }
 
-/* What the keys of a group's rows are between. */
+/* What the keys of a group's rows are between; of all rows: any key. */
 static GpudsInterval
 interval_of(const GpudsGroupsAhead *ahead)
 {
-	const GpudsEntry *entry = gpuds_aggregate_group_entry(ahead->groups_of);
+	const GpudsEntry *entry;
 	const GpudsEntry *ones = &ahead->ones;
 
+	if (ahead->groups_of == NULL)
+		return (GpudsInterval){ { 0, 0, 0 }, { UINT64_MAX, UINT64_MAX, UINT64_MAX } };
+	entry = gpuds_aggregate_group_entry(ahead->groups_of);
 	return (GpudsInterval){ { entry->w0 & ~ones->w0, entry->w1 & ~ones->w1, entry->t & ~ones->t },
 							{ entry->w0 | ones->w0, entry->w1 | ones->w1, entry->t | ones->t } };
 }
@@ -122,8 +133,8 @@ ensure_ranks(GpudsGroupsAhead *ahead, int64 n)
 }
 
 /*
- * Adds the group that has just been taken, with its row.  It has so many rows, and of those behind the first
- * offset the ranks are wanted, which ascend.
+ * Adds the group that has just been taken, with its row, or all rows.  It has so many rows, and of those
+ * behind the first offset the ranks are wanted, which ascend.
  */
 void
 gpuds_ahead_add(GpudsGroupsAhead *ahead, TupleTableSlot *row, int64 rows, int64 offset,
@@ -140,9 +151,9 @@ gpuds_ahead_add(GpudsGroupsAhead *ahead, TupleTableSlot *row, int64 rows, int64 
 	}
 	ensure_groups(ahead);
 	group = &ahead->groups[ahead->n++];
-	group->row = ExecCopySlotMinimalTuple(row);
+	group->row = row ? ExecCopySlotMinimalTuple(row) : NULL;
 	group->first = ahead->nranks;
-	ahead->bytes_of_rows += group->row->t_len;
+	ahead->bytes_of_rows += row ? group->row->t_len : 0;
 	ensure_ranks(ahead, ranks->n);
 	for (int64 i = 0; i < ranks->n; i++)
 		ahead->ranks[ahead->nranks++] = (GpudsRowRank){ .interval = interval_of(ahead),
@@ -170,6 +181,21 @@ gpuds_ahead_find(GpudsGroupsAhead *ahead)
 	if (found < ahead->nranks / 2)
 		ahead->most = FIRST_GROUPS;
 	MemoryContextSwitchTo(old);
+}
+
+/* Finds the rows of ranks among all rows, so many, as far as they can be found. */
+void
+gpuds_ahead_find_of_all(GpudsGroupsAhead *ahead, int64 rows, const GpudsRanks *ranks)
+{
+	Assert(ahead->groups_of == NULL);
+	if (!ahead->possible)
+		return;
+	forget(ahead);
+	if (ranks->n == 0)
+		return;
+	gpuds_ahead_add(ahead, NULL, rows, 0, ranks);
+	gpuds_ahead_find(ahead);
+	ahead->next = ahead->n;
 }
 
 /* The row of the next group that has been added; NULL: there is none. */

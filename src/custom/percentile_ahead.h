@@ -6,6 +6,8 @@
  * begin, and allow; then, again and again: more, with add for each group that is taken; find; and next for
  * each of them in turn.  reset forgets those that are left, and what was allowed.
  *
+ * Of rows in no groups: begin, and find_of_all.
+ *
  *-------------------------------------------------------------------------
  */
 #ifndef GPUDS_CUSTOM_PERCENTILE_AHEAD_H
@@ -19,14 +21,14 @@
 /* A group, and the first of its ranks among those of all groups. */
 typedef struct GpudsGroupAhead
 {
-	MinimalTuple row; /* of the node that groups */
+	MinimalTuple row; /* of the node that groups; NULL: there is none */
 	int64 first;
 } GpudsGroupAhead;
 
 typedef struct GpudsGroupsAhead
 {
 	bool possible;
-	PlanState *groups_of; /* a GpudsAggregate */
+	PlanState *groups_of; /* a GpudsAggregate; NULL: there are no groups */
 	PlanState *rows_of;   /* an index-only scan of the same rows */
 	double expected;      /* of them, about */
 	TupleTableSlot *slot;
@@ -35,7 +37,7 @@ typedef struct GpudsGroupsAhead
 	int64 found; /* rows, over rescans */
 
 	/* once the scan has begun */
-	GpudsKeyLayout layout; /* of the index's columns up to the one whose values are wanted */
+	GpudsKeyLayout layout; /* of the index's columns, or those up to the one whose values are wanted */
 	GpudsEntry ones;       /* of what is behind the columns of groups */
 	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
 
@@ -59,6 +61,7 @@ extern bool gpuds_ahead_more(GpudsGroupsAhead *ahead);
 extern void gpuds_ahead_add(GpudsGroupsAhead *ahead, TupleTableSlot *row, int64 rows, int64 offset,
 							const GpudsRanks *ranks);
 extern void gpuds_ahead_find(GpudsGroupsAhead *ahead);
+extern void gpuds_ahead_find_of_all(GpudsGroupsAhead *ahead, int64 rows, const GpudsRanks *ranks);
 extern TupleTableSlot *gpuds_ahead_next(GpudsGroupsAhead *ahead);
 extern TupleTableSlot *gpuds_ahead_row(GpudsGroupsAhead *ahead, int64 i);
 extern void gpuds_ahead_reset(GpudsGroupsAhead *ahead);

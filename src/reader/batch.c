@@ -137,6 +137,15 @@ expected_rows(const GpudsCursor *cursor, double expected)
 	return Max(expected, (double) cursor->set.total);
 }
 
+/* The first batch of a scan that is read to its end is as large as about so many rows, as far as batches are. */
+static void
+begin_large(GpudsCursor *cursor, double expected)
+{
+	const int64 most = gpuds_probe_sizes(&cursor->ref)->most;
+
+	cursor->fetch = Max(cursor->fetch, (int64) Min(expected, (double) most));
+}
+
 /*
  * The same for a scan of about so many rows, be they of few keys or of many.  Returns how many rows are
  * expected now that the keys are known.
@@ -145,6 +154,7 @@ double
 gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 {
 	gpuds_scan_begin_batches(scan, weight_of_rows(expected));
+	begin_large(scan->opaque, expected);
 	return expected_rows(scan->opaque, expected);
 }
 
@@ -165,6 +175,7 @@ gpuds_scan_begin_sums(IndexScanDesc scan, double expected)
 	if (!gpuds_cursor_device_sorts(cursor) || !gpuds_probe_counts(&cursor->ref))
 		gpuds_key_set_sort(&cursor->set);
 	gpuds_cursor_from_place(cursor, true);
+	begin_large(cursor, expected);
 	return expected_rows(cursor, expected);
 }
 
@@ -176,14 +187,11 @@ void
 gpuds_scan_begin_skip(IndexScanDesc scan, double expected, bool forward)
 {
 	GpudsCursor *cursor = scan->opaque;
-	int64 most;
 
 	gpuds_cursor_hand_on_killed(cursor);
 	gpuds_key_set_sort(&cursor->set);
 	begin_batches(scan, cursor, weight_of_rows(expected), forward);
-	/* The first batch is as large as there are rows to skip. */
-	most = gpuds_probe_sizes(&cursor->ref)->most;
-	cursor->fetch = Max(cursor->fetch, (int64) Min(expected, (double) most));
+	begin_large(cursor, expected);
 }
 
 /*

@@ -151,6 +151,8 @@ typedef struct GpudsRowRank
 extern int64 gpuds_scan_rank(IndexScanDesc scan, double expected, GpudsRowRank *rows, int64 n);
 extern bool gpuds_scan_count_by_rank(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
 									 int64 *entries);
+extern bool gpuds_scan_find_rank(IndexScanDesc scan, const GpudsInterval *interval, int64 rank,
+								 GpudsEntry *entry);
 
 /* merge_skip.c */
 /* The same for gpuds_scan_skip_merged. */

@@ -256,8 +256,8 @@ gpuds_scan_is_worth_a_map(IndexScanDesc scan, double expected)
 
 /*
  * Counts what is left of the intervals at hand by the device, and what it is not sure of in the heap.
- * A device that is near hands back entries, so that dead ones can be killed; from another, TIDs come
- * sooner.
+ * A device hands back entries, so that dead ones can be killed.  From one that is not near, TIDs come sooner:
+ * they do where the states of pages save visits to dead rows.
  */
 static bool
 count_on_device(IndexScanDesc scan, GpudsRowCount *count, double expected, int64 *seen)
@@ -265,9 +265,10 @@ count_on_device(IndexScanDesc scan, GpudsRowCount *count, double expected, int64
 	GpudsVisible *visible = &count->visible;
 	GpudsCountedSum sum;
 	GpudsCounted counted = { .sums = &sum };
-	GpudsCountSpec spec = { .partial = !gpuds_scan_aggregates(scan) };
+	const bool near = !gpuds_scan_aggregates(scan);
+	GpudsCountSpec spec = { .partial = near || !visible->known.usable };
 
-	if (spec.partial && !gpuds_scan_is_worth_a_map(scan, expected))
+	if (near && !gpuds_scan_is_worth_a_map(scan, expected))
 		return false;
 	if (!gpuds_scan_count_on_device(scan, visible, expected, &spec, &counted))
 		return false;

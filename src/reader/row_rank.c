@@ -102,34 +102,59 @@ gpuds_scan_rank(IndexScanDesc scan, double expected, GpudsRowRank *rows, int64 n
 }
 
 /*
- * How many entries the structure has in each of n intervals, one at least, which ascend.  The scan has passed
- * its barrier.  False: the structure has no ranks, or the memtable has something to say of them.
+ * How many entries the structure has in each of n intervals, one at least, which ascend, and the entries of
+ * ranks among these, which are read where there are so many.  The scan has passed its barrier.  False: the
+ * structure has no ranks, or the memtable has something to say of them.
  */
-bool
-gpuds_scan_count_by_rank(IndexScanDesc scan, const GpudsInterval *intervals, int64 n, int64 *entries)
+static bool
+find_ranked(IndexScanDesc scan, const GpudsInterval *intervals, const uint64 *ranks, int64 n,
+			GpudsRanked *ranked)
 {
 	GpudsCursor *cursor = scan->opaque;
 	const GpudsDeviceWork before = gpuds_device_work;
 	bool known = gpuds_probe_ranks(&cursor->ref);
-	uint64 *ranks;
-	GpudsRanked *ranked;
 
 	if (!known)
 		return false;
-	ranks = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
-	ranked = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(GpudsRanked));
-	/* No interval has so many, and no entry is wanted. */
-	for (int64 i = 0; i < n; i++)
-		ranks[i] = UINT64_MAX;
 	gpuds_probe_rank(&cursor->ref, intervals, ranks, n, ranked);
 	for (int64 i = 0; i < n; i++)
-	{
 		known = known && ranked[i].entries != UINT64_MAX;
-		entries[i] = (int64) ranked[i].entries;
-	}
-	pfree(ranks);
-	pfree(ranked);
 	gpuds_cursor_note_answer(cursor, &before, 0);
 	gpuds_cursor_check_snapshot(scan);
 	return known;
+}
+
+/* How many entries they are.  The scan has passed its barrier.  False: as above. */
+bool
+gpuds_scan_count_by_rank(IndexScanDesc scan, const GpudsInterval *intervals, int64 n, int64 *entries)
+{
+	uint64 *ranks = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
+	GpudsRanked *ranked = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(GpudsRanked));
+	bool known;
+
+	/* No interval has so many, and no entry is wanted. */
+	for (int64 i = 0; i < n; i++)
+		ranks[i] = UINT64_MAX;
+	known = find_ranked(scan, intervals, ranks, n, ranked);
+	for (int64 i = 0; known && i < n; i++)
+		entries[i] = (int64) ranked[i].entries;
+	pfree(ranks);
+	pfree(ranked);
+	return known;
+}
+
+/*
+ * The entry that has a rank in an interval.  The scan has passed its barrier.  False: there are no more
+ * entries than that, or as above.
+ */
+bool
+gpuds_scan_find_rank(IndexScanDesc scan, const GpudsInterval *interval, int64 rank, GpudsEntry *entry)
+{
+	const uint64 wanted = (uint64) rank;
+	GpudsRanked ranked;
+
+	if (!find_ranked(scan, interval, &wanted, 1, &ranked) || ranked.entries <= wanted)
+		return false;
+	*entry = ranked.entry;
+	return true;
 }

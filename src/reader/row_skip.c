@@ -215,6 +215,25 @@ gpuds_skip_find_whole(GpudsRowSkip *skip, const GpudsInterval *intervals, int64 
 }
 
 /*
+ * The part of an interval, from where the scan comes to it, that has so many entries, one at least, by their
+ * ranks; false: the interval has not so many, or who knows?
+ */
+static bool
+find_part_by_rank(const GpudsRowSkip *skip, const GpudsInterval *interval, int64 most, GpudsInterval *part)
+{
+	int64 rank = most - 1;
+
+	*part = *interval;
+	if (!skip->forward)
+	{
+		if (!gpuds_scan_count_by_rank(skip->scan, interval, 1, &rank) || rank < most)
+			return false;
+		rank -= most;
+	}
+	return gpuds_scan_find_rank(skip->scan, interval, rank, skip->forward ? &part->hi : &part->lo);
+}
+
+/*
  * The part of an interval, from where the scan comes to it, that has so many entries or a few less; false: it
  * is not to be had.  The interval has more.
  */
@@ -227,7 +246,11 @@ gpuds_skip_find_part(GpudsRowSkip *skip, const GpudsInterval *interval, int64 mo
 	bool found = false;
 	int64 n;
 
-	*part = *interval;
+	if (find_part_by_rank(skip, interval, most, part))
+	{
+		pfree(pieces);
+		return true;
+	}
 	do
 	{
 		int64 whole = 0;
@@ -320,21 +343,25 @@ static int64
 skip_some(GpudsRowSkip *skip, GpudsInterval *intervals, int64 n, int64 *skipped, GpudsEntry *last)
 {
 	int64 most = skip->left - 2 * skip->excess;
-	const int64 whole = gpuds_skip_find_whole(skip, intervals, n, &most);
+	GpudsInterval *partly = intervals;
+	GpudsInterval before = *partly;
+	/* An only interval need not be counted first. */
+	bool part = n == 1 && find_part_by_rank(skip, &before, most, partly);
+	const int64 whole = part ? 0 : gpuds_skip_find_whole(skip, intervals, n, &most);
 	int64 first;
 	int64 seen;
 	int64 entries;
-	GpudsInterval *partly;
-	GpudsInterval before;
-	bool part;
 
 	if (whole < 0)
 		return 0;
-	/* Without one that has more, this is any. */
-	partly = &intervals[whole < n ? gpuds_skip_turn(skip->forward, whole, n) : 0];
-	before = *partly;
-	part = whole < n && most > GPUDS_SKIP_FEW_FOR_PART / 2 &&
-		   gpuds_skip_find_part(skip, &before, most, partly);
+	if (!part)
+	{
+		/* Without one that has more, this is any. */
+		partly = &intervals[whole < n ? gpuds_skip_turn(skip->forward, whole, n) : 0];
+		before = *partly;
+		part = whole < n && most > GPUDS_SKIP_FEW_FOR_PART / 2 &&
+			   gpuds_skip_find_part(skip, &before, most, partly);
+	}
 	first = skip->forward ? 0 : n - whole - part;
 	if (whole + part == 0 || !gpuds_skip_count_part(skip, &intervals[first], whole + part, &seen, &entries))
 		return 0;
