@@ -265,4 +265,33 @@ SELECT place, agrees(query) FROM side WHERE place % 2 = 1 ORDER BY place;
 INSERT INTO w SELECT timestamp '2000-04-01' + i * interval '1 minute', i, i % 7, i % 4, -i, i % 10, i % 2 = 1 FROM generate_series(1, 3000) i;
 VACUUM w;
 SELECT place, agrees(query) FROM side ORDER BY place;
+
+-- groups of one row, which HAVING does not want
+CREATE TABLE once (k int, v int) WITH (autovacuum_enabled = off);
+INSERT INTO once SELECT i, i % 7 FROM generate_series(1, 30000) i;
+INSERT INTO once SELECT i, i % 5 FROM generate_series(1000, 30000, 1000) i, generate_series(1, 2);
+CREATE INDEX once_k ON once USING gpu_btree (k) INCLUDE (v);
+VACUUM ANALYZE once;
+CREATE TABLE repeated (place serial, query text);
+INSERT INTO repeated (query) VALUES
+	('SELECT k, count(*), sum(v) FROM once GROUP BY k HAVING count(*) > 1'),
+	('SELECT k, count(*) FROM once WHERE k BETWEEN 1000 AND 20000 GROUP BY k HAVING count(*) > 1'),
+	('/* host */ SELECT k, count(*) FROM once WHERE k < 9000 OR k >= 10000 GROUP BY k HAVING count(*) > 1'),
+	('/* host */ SELECT k, count(*), max(v) FROM once WHERE v <> 3 GROUP BY k HAVING count(*) > 1'),
+	('SELECT k, count(*) FROM once GROUP BY k HAVING count(*) >= 3'),
+	('SELECT k FROM once GROUP BY k HAVING count(*) = 2 AND k > 5000'),
+	('/* host */ SELECT count(*) FROM (SELECT k FROM once GROUP BY k HAVING count(*) = 1) x'),
+	('/* host */ SELECT count(*) FROM (SELECT k, v FROM once GROUP BY k, v HAVING count(*) > 1) x');
+SELECT gpuds_index_load('once_k') AS once_k;
+SELECT place, agrees(query) FROM repeated ORDER BY place;
+-- ... one of each here and there, some of which are gone
+BEGIN;
+INSERT INTO once SELECT i, 1 FROM generate_series(1, 30000, 301) i;
+DELETE FROM once WHERE k % 3000 = 0 AND v % 5 = 0;
+UPDATE once SET v = v + 1 WHERE k % 4000 = 0;
+SELECT place, agrees(query) FROM repeated ORDER BY place;
+COMMIT;
+SELECT place, agrees(query) FROM repeated ORDER BY place;
+VACUUM once;
+SELECT place, agrees(query) FROM repeated ORDER BY place;
 DROP SCHEMA :test CASCADE;

@@ -12,7 +12,8 @@
  * needs no side values is tested before they are looked for, and one that does thereafter.
  *
  * If entries of a group follow each other, groups may be wanted in the scan's order.  Then each has one slot,
- * and a request is for as many as there are slots for.
+ * and a request is for as many as there are slots for.  Groups of one entry may be left out then, where no
+ * other entry can be of the group: one that is neither the first nor the last of its interval.
  *
  * A spec is one piece of memory: a GroupSpec, and behind it, without gaps, its terms, the steps of all
  * filters, their codes, the labels of the scan's intervals, and the map of side values.
@@ -58,8 +59,8 @@ typedef struct GroupSpec
 	uint32_t has_side;    /* they are wanted */
 	uint32_t side_filter; /* steps behind those of the filter that all have to pass, too */
 	uint32_t nside;       /* words that have bits in which a group agrees, the first ones */
-	uint32_t reserved;
-	uint64_t side_map; /* bytes of the map of a copy's pages (request.h), a multiple of 8 */
+	uint32_t repeated;    /* groups in order, of one entry: are left out */
+	uint64_t side_map;    /* bytes of the map of a copy's pages (request.h), a multiple of 8 */
 	uint64_t side_bits[GROUP_SIDE_WORDS]; /* ones where it does */
 	uint64_t ncodes;
 	/* 0, or groups are wanted in order: of so many entries at most.  There are no labels, and spread is 1 */

@@ -256,7 +256,11 @@ typedef struct GpuRequest
 	 */
 	int64_t found;
 	int64_t counted; /* GPU_COUNT, GPU_AGGREGATE, GPU_GROUPS: entries on all-visible pages, or of rows seen */
-	uint64_t joined; /* GPU_JOIN: rows of the result, but for keys and entries that are handed back */
+	union
+	{
+		uint64_t joined;  /* GPU_JOIN: rows of the result, but for keys and entries that are handed back */
+		int64_t left_out; /* GPU_GROUPS: entries of groups that are not wanted (GroupSpec) */
+	};
 	int64_t filtered;   /* GPU_EDGES: see above; GPU_GROUPS: entries that did not pass the filter ... */
 	int64_t crowded;    /* ... entries handed back because there was no slot ... */
 	int64_t taken;      /* ... slots in output; GPU_JOIN: keys that are handed back */

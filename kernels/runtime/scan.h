@@ -60,6 +60,7 @@ struct GpuUncounted
 	uint32_t others;   /* they are handed back */
 	uint32_t unseen;   /* their rows are known to be unseen */
 	uint32_t filtered; /* they do not pass the filter */
+	uint32_t left_out; /* of groups that are not wanted */
 	uint32_t crowded;  /* of the others: there is no slot for their groups; GPU_EDGES: of too many entries */
 	uint32_t taken;    /* slots that there are, or keys that are handed back; GPU_EDGES: hidden entries */
 	uint32_t edges;    /* GPU_EDGES: that there are */

@@ -324,8 +324,9 @@ gpu_scan_groups_answer(GpuScanStream *stream, unsigned char *staging, GpuRequest
 				 uncounted.taken * group_slot_words(spec->nterms, spec->nside) * sizeof(uint64_t));
 	r->taken = uncounted.taken;
 	r->filtered = uncounted.filtered;
+	r->left_out = uncounted.left_out;
 	r->crowded = uncounted.crowded;
-	r->counted = total - uncounted.others - uncounted.unseen - uncounted.filtered;
+	r->counted = total - uncounted.others - uncounted.unseen - uncounted.filtered - uncounted.left_out;
 	if (uncounted.others > 0 && uncounted.others <= r->cap)
 		gpu_copy_bus(s, staging + r->output + group_table_bytes(spec), stream->output,
 					 (size_t) uncounted.others * sizeof(GpudsEntry));

@@ -10,6 +10,10 @@
  * is; of others each thread adds its part.  Last, slots without rows are left out: of groups whose entries
  * have not passed the filter, or whose rows are not known to be seen.
  *
+ * If groups of one entry are left out, a group begins with its second entry, or when it is known that others
+ * of it may come in another request: with the first entry of an interval, or behind the last one.  What comes
+ * before that of the group is added then.
+ *
  * There are as many groups as entries, perhaps, so a request is for a piece of a scan.  It stops before the
  * group that there is no slot for, or when it has gone through a given number of entries, and says behind
  * which entry the next one is to go on.  What a group has on both sides of that is the sender's to put
@@ -20,16 +24,25 @@
 #ifndef GPU_SCAN_RUNS_H
 #define GPU_SCAN_RUNS_H
 
-/* An entry of a scan, and the one before it, if it is not the first. */
-struct GpuRunPlace
+/* An entry of a scan. */
+struct GpuRunEntry
 {
 	GpudsEntry e;
 	GpudsEntry key;   /* of its group */
-	int64_t interval; /* that it is in ... */
-	int64_t o;        /* ... and its number */
-	GpudsEntry before;
-	int64_t before_interval;
-	bool begins; /* a group */
+	int64_t interval; /* that it is in */
+	bool open;        /* its group has begun with it, or before */
+};
+
+/* An entry, and those before it, if it is not the first or the second. */
+struct GpuRunPlace
+{
+	GpuRunEntry at;
+	GpuRunEntry before;
+	GpuRunEntry second; /* before that */
+	int64_t o;          /* the entry's number */
+	bool begins_before; /* a group begins with the one before, which nobody has added */
+	bool begins;        /* a group begins */
+	bool leaves_out;    /* the group of the one before is left out */
 };
 
 /* A scan's entries by groups. */
@@ -37,26 +50,40 @@ template <class Probe> struct GpuRuns
 {
 	GpuScanEntries<Probe> in;
 	GpudsEntry bits; /* ones where entries of a group agree */
+	bool repeated;   /* groups of one entry are left out */
+
+	/* Goes on to the next entry, or from nothing to the one that a thread looks at first. */
+	GPU_FN void go_on(GpuRunPlace *place, const GpudsEntry &e, int64_t interval, int64_t o, bool first) const
+	{
+		const GpuRunEntry before = place->at;
+		const GpuRunEntry now = { e, entry_first_alike(&e, &bits), interval, true };
+		const bool alike = !first && entry_equal(&before.key, &now.key);
+		const bool edge = o == 0 || (!first && before.interval != interval);
+
+		place->second = place->before;
+		place->before = before;
+		place->at = now;
+		place->o = o;
+		if (repeated)
+			place->at.open = alike || edge || o + 1 == in.total;
+		place->begins_before = !first && !before.open && (alike || edge);
+		place->begins = !alike && place->at.open;
+		place->leaves_out = !first && !before.open && !place->begins_before;
+	}
 
 	/* Calls each(place) of a thread's entries, until that is false. */
 	template <class F> GPU_FN void of_thread(int64_t i, const F &each) const
 	{
 		const int64_t first = i * in.stretch;
+		/* those before say whether the thread's first one begins a group */
+		const int64_t before = repeated ? 2 : 1;
+		const int64_t from = first > before ? first - before : 0;
 		GpuRunPlace place = {};
 
-		/* the entry before the first one says whether that begins a group */
-		in.go_through(first > 0 ? first - 1 : 0, first + in.stretch,
+		in.go_through(from, first + in.stretch,
 					  [&](const GpudsEntry &e, int64_t interval, int64_t o)
 					  {
-						  const GpudsEntry key = entry_first_alike(&e, &bits);
-
-						  place.begins = o == 0 || !entry_equal(&place.key, &key);
-						  place.before = place.e;
-						  place.before_interval = place.interval;
-						  place.e = e;
-						  place.key = key;
-						  place.interval = interval;
-						  place.o = o;
+						  go_on(&place, e, interval, o, o == from);
 						  return o < first || each(place);
 					  });
 	}
@@ -77,7 +104,7 @@ template <class Probe> struct GpuRunsCount
 			runs.of_thread(i,
 						   [&](const GpuRunPlace &place)
 						   {
-							   begun += place.begins;
+							   begun += place.begins_before + place.begins;
 							   return true;
 						   });
 		counts[i] = begun;
@@ -149,10 +176,10 @@ template <class Probe, int most, bool has_side> struct GpuRunsAdd
 	}
 
 	/* The request ends with an entry; n: up to it. */
-	GPU_FN void stop(const GpudsEntry &e, int64_t interval, int64_t n) const
+	GPU_FN void stop(const GpuRunEntry &at, int64_t n) const
 	{
-		summary->at = e;
-		summary->last = interval;
+		summary->at = at.e;
+		summary->last = at.interval;
 		summary->total = (uint64_t) n;
 	}
 
@@ -186,30 +213,48 @@ template <class Probe, int most, bool has_side> struct GpuRunsAdd
 		}
 	}
 
-	/* Takes an entry; false: its group has no slot. */
+	/* Takes an entry; false: its group, or that of the one before, has no slot. */
 	GPU_FN bool take(GpuRunAtHand<most> *run, const GpuRunPlace &place, uint32_t *filtered) const
 	{
-		if (place.begins && !begin(run, place.key))
+		if (place.begins_before)
 		{
-			stop(place.before, place.before_interval, place.o);
+			if (!begin(run, place.before.key))
+			{
+				stop(place.second, place.o - 1);
+				return false;
+			}
+			add(run, place.before.e, filtered);
+		}
+		if (place.begins && !begin(run, place.at.key))
+		{
+			stop(place.before, place.o);
 			return false;
 		}
-		add(run, place.e, filtered);
+		if (place.at.open)
+			add(run, place.at.e, filtered);
 		if (!whole && place.o + 1 == runs.in.total)
-			stop(place.e, place.interval, place.o + 1);
+			stop(place.at, place.o + 1);
 		return true;
 	}
 
 	GPU_FN void operator()(int64_t i) const
 	{
 		uint32_t filtered = 0;
+		uint32_t left_out = 0;
 		GpuRunAtHand<most> run;
 
 		clear(&run, begun[i], false);
 		if (run.behind > slots.n)
 			return;
-		runs.of_thread(i, [&](const GpuRunPlace &place) { return take(&run, place, &filtered); });
+		runs.of_thread(i,
+					   [&](const GpuRunPlace &place)
+					   {
+						   left_out += place.leaves_out;
+						   return take(&run, place, &filtered);
+					   });
 		hand_in(run, false);
+		if (left_out > 0)
+			gpu_atomic_add(&runs.in.uncounted->left_out, left_out);
 		if (filtered > 0)
 			gpu_atomic_add(&runs.in.uncounted->filtered, filtered);
 	}
@@ -341,7 +386,8 @@ gpu_scan_runs(GpuScanStream *stream, const GpudsView *view, unsigned char *stagi
 	if (total > 0)
 	{
 		const int64_t most = total < spec->most ? total : spec->most;
-		GpuRuns<Probe> runs = { GpuScanEntries<Probe>(stream, view, r, n, most, visible), spec->bits };
+		GpuRuns<Probe> runs = { GpuScanEntries<Probe>(stream, view, r, n, most, visible), spec->bits,
+								spec->repeated != 0 };
 
 		if (runs.in.threads() > most_threads)
 			runs.in.total = most_threads * runs.in.stretch;

@@ -267,6 +267,7 @@ begin_agg(GpudsAggregateState *state, IndexScanDesc scan, double expected)
 		spec.groups.find = state->bucket_at >= 0 ? gpuds_bucket_find : NULL;
 		spec.groups.arg = &state->bucket;
 	}
+	spec.least = state->least_rows;
 	gpuds_entry_agg_begin(&state->agg, scan, &spec, expected);
 	state->aggregating = true;
 }
@@ -336,6 +337,17 @@ skip_small_groups(GpudsAggregateState *state)
 	return rows;
 }
 
+/* The same of what a device has left out meanwhile. */
+static int64
+take_left_out(GpudsAggregateState *state)
+{
+	const int64 rows = state->agg.left_out;
+
+	InstrCountFiltered1(&state->css, rows);
+	state->agg.left_out = 0;
+	return rows;
+}
+
 /* Sets state->group to the next one; false: there is none. */
 static bool
 next_group(GpudsAggregateState *state)
@@ -354,7 +366,10 @@ next_group(GpudsAggregateState *state)
 	if (state->nagg == 0 && !has_groups(state) && !state->entry_filter && !state->side_filter)
 		fetches = count_rows(state, scan);
 	else
+	{
 		fetches = aggregate_group(state, scan, &found);
+		skipped += take_left_out(state);
+	}
 	gpuds_child_scan_stop(child, skipped + (found ? state->group.rows : 0), fetches);
 	MemoryContextSwitchTo(old);
 	return found;

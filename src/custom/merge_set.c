@@ -181,7 +181,8 @@ has_no_null(const GpudsMerge *merge, int side, int column)
 {
 	const GpudsWanted *wanted = &merge->wanted[side];
 
-	return gpuds_covering_not_null(gpuds_merge_scan(merge, side), list_nth(wanted->groups, column), wanted->root);
+	return gpuds_covering_not_null(gpuds_merge_scan(merge, side), list_nth(wanted->groups, column),
+								   wanted->root);
 }
 
 /* Is there no key with NULLs that both sides have? */

@@ -255,6 +255,7 @@ set_found(GpudsCount *count, const GpudsCountSpec *spec, const GpuRequest *reque
 {
 	count->counted = request->counted;
 	count->filtered = spec->groups ? request->filtered : 0;
+	count->left_out = spec->groups ? request->left_out : 0;
 	count->results = count->groups = (const uint64 *) memory;
 	count->bits = (const uint32 *) memory;
 	count->nresults = count_results(spec, n);

@@ -500,7 +500,8 @@ typedef struct GpudsCount
 	int64 nresults;
 	const uint64 *groups; /* slots of the table, if groups are wanted ... */
 	int64 ngroups;
-	int64 filtered; /* ... and entries that did not pass the filter */
+	int64 filtered; /* ... entries that did not pass the filter ... */
+	int64 left_out; /* ... and those of groups that are not wanted */
 	uint64 joined;  /* if it is a join, rows of the result; groups are EntryJoinKeys that are handed back */
 	bool same;      /* if edges are made: of the version that the tree had when the graph was begun */
 	GpudsStagingSpan span;

@@ -374,6 +374,7 @@ typedef struct GpudsCounted
 	GpudsCountedGroups groups; /* in place of sums, if groups are wanted, or EntryJoinKeys of a join */
 	uint64 joined;             /* of a join, rows of the result, but for those and the others */
 	int64 filtered;            /* ... entries that did not pass their filter */
+	int64 left_out;            /* ... entries of groups that are not wanted */
 	bool newer;                /* edges were made of a version that has come since the graph was begun */
 	GpudsScan rest;            /* where the scan goes on */
 	int64 ndelta;              /* with hits: those that the memtable has a word on, which come first */

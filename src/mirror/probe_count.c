@@ -161,6 +161,7 @@ add_groups(const Counting *counting, const GpudsCount *count)
 	GpudsCountedGroups *groups = &counting->counted->groups;
 
 	counting->counted->filtered += count->filtered;
+	counting->counted->left_out += count->left_out;
 	counting->counted->joined += count->joined;
 	if (count->ngroups == 0)
 		return;
@@ -207,7 +208,7 @@ count_piece(const Counting *counting, const GpudsCountSpec *spec, GpudsScan *par
 			add_others(counting->counted, counting->spec, &count);
 			counting->counted->counted += count.counted;
 			counting->counted->newer |= !count.same;
-			gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.filtered + count.n);
+			gpuds_mirror_count(ref, 0, 1, 0, count.counted + count.filtered + count.left_out + count.n);
 		}
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(free_count, PointerGetDatum(&count));

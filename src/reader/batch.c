@@ -137,7 +137,7 @@ expected_rows(const GpudsCursor *cursor, double expected)
 	return Max(expected, (double) cursor->set.total);
 }
 
-/* The first batch of a scan that is read to its end is as large as about so many rows, as far as batches are. */
+/* The first batch of a scan that is read to its end is for so many rows, about, or as large as batches get. */
 static void
 begin_large(GpudsCursor *cursor, double expected)
 {
@@ -436,7 +436,8 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 
 	if (!gpuds_probe_count(&cursor->ref, &cursor->scan, spec, counted))
 		return false;
-	gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->filtered + counted->n);
+	gpuds_cursor_note_answer(cursor, &before,
+							 counted->counted + counted->filtered + counted->left_out + counted->n);
 	gpuds_cursor_check_snapshot(scan);
 	return true;
 }
@@ -479,7 +480,8 @@ gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, i
 	gpuds_probe_forget(&cursor->ref);
 	if (done)
 	{
-		gpuds_cursor_note_answer(cursor, &before, counted->counted + counted->filtered + counted->n);
+		gpuds_cursor_note_answer(cursor, &before,
+								 counted->counted + counted->filtered + counted->left_out + counted->n);
 		gpuds_cursor_check_snapshot(scan);
 	}
 	return done;

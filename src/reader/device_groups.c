@@ -321,7 +321,12 @@ static GroupSpec *
 make_ordered_spec(GpudsEntryAgg *agg, GpudsCountSide *side)
 {
 	GroupSpec head = {
-		.bits = agg->group_bits, .nterms = (uint32) agg->nagg, .slots = 1, .spread = 1, .most = PG_INT64_MAX
+		.bits = agg->group_bits,
+		.nterms = (uint32) agg->nagg,
+		.slots = 1,
+		.spread = 1,
+		.repeated = agg->repeated,
+		.most = PG_INT64_MAX,
 	};
 
 	while (2 * group_table_bytes(&head) <= Min(GPUDS_GROUP_RUNS_BYTES, (size_t) work_mem * 1024))
@@ -358,7 +363,9 @@ gpuds_entry_agg_next_runs(GpudsEntryAgg *agg)
 	{
 		gpuds_scan_take_count(agg->scan, &counted);
 		agg->filtered += counted.filtered;
-		agg->ordered_most = Max(2 * (counted.counted + counted.filtered + counted.n), LEAST_ORDERED_NEXT);
+		agg->left_out += counted.left_out;
+		agg->ordered_most = Max(2 * (counted.counted + counted.filtered + counted.left_out + counted.n),
+								LEAST_ORDERED_NEXT);
 		sort_others(&counted);
 		keep_others(agg, &counted);
 	}

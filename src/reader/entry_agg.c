@@ -85,6 +85,8 @@ gpuds_entry_agg_begin(GpudsEntryAgg *agg, IndexScanDesc scan, const GpudsEntryAg
 	agg->nagg = spec->nagg;
 	agg->groups = *groups;
 	gpuds_key_prefix_bits(layout, groups->ncolumns, &agg->group_bits);
+	agg->repeated = spec->least > 1 && groups->ncolumns > 0 && !groups->find && !groups->hashed;
+	agg->left_out = 0;
 	agg->grouped = groups->ncolumns > 0 || groups->find != NULL || groups->hashed != NULL;
 	memset(&agg->hash, 0, sizeof(agg->hash));
 	agg->parts = NULL;

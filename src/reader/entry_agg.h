@@ -87,6 +87,7 @@ typedef struct GpudsEntryAggSpec
 	GpudsRowFilter *entry_filter;   /* of all rows, that needs their entries only; NULL: none */
 	GpudsRowFilter *side_filter;    /* ... that needs side values; NULL: none */
 	GpudsEntryAggGroups groups;
+	int64 least; /* rows of a group that is wanted, of leading columns; smaller ones may be left out */
 } GpudsEntryAggSpec;
 
 typedef struct GpudsEntryAgg
@@ -104,6 +105,8 @@ typedef struct GpudsEntryAgg
 	GpudsRowFilter *entry_filter;
 	GpudsRowFilter *side_filter;
 	int64 filtered; /* entries that did not pass, so far */
+	bool repeated;  /* groups of one entry are not wanted */
+	int64 left_out; /* of those, entries that the device has left out since the caller has looked */
 	GpudsSideReader reader;
 	GpudsEntryAggGroups groups;
 	GpudsEntry group_bits; /* ones where entries of one group agree */

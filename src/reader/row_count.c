@@ -175,7 +175,8 @@ gpuds_scan_take_count(IndexScanDesc scan, const GpudsCounted *counted)
 {
 	/* For hits, what the device is not sure of is searched for. */
 	gpuds_scan_skip_to(scan, &counted->rest,
-					   counted->counted + counted->filtered + (counted->hits ? 0 : counted->n));
+					   counted->counted + counted->filtered + counted->left_out +
+						   (counted->hits ? 0 : counted->n));
 	if (counted->hits == NULL)
 		gpuds_scan_note_matches(scan, counted->counted + counted->n, counted->counted);
 }
