@@ -137,7 +137,7 @@ expected_rows(const GpudsCursor *cursor, double expected)
 	return Max(expected, (double) cursor->set.total);
 }
 
-/* The first batch of a scan that is read to its end is for so many rows, about, or as many as there may be. */
+/* The first batch of a scan that is read to its end is for so many rows, or as many as there can be. */
 static void
 begin_large(GpudsCursor *cursor, double expected)
 {
