@@ -905,6 +905,95 @@ check_sent(void)
 	passed++;
 }
 
+/* Has an owner make a graph of all edges, on a base or without; it has all that come. */
+static void
+make_all(int who, bool based)
+{
+	CHECK(step(who, based ? GPU_GRAPH_TAKE : GPU_GRAPH_BEGIN, false, 100, 0, 0) == GPU_OK);
+	CHECK(scan_edges(who, {}, 100) == GPU_OK && staging->request.found == 0);
+}
+
+static void
+end_and_keep(int who)
+{
+	CHECK(step(who, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK);
+	CHECK(step(who, GPU_GRAPH_DROP, true, 0, 0, 0) == GPU_OK);
+}
+
+/* Applies an entry of an edge that is there already. */
+static void
+add_row(uint64_t tid)
+{
+	GpudsOp *ops = (GpudsOp *) staging->changes;
+
+	ops[0] = { make_entry(1, 2, 2, tid), 0 };
+	entries.insert(ops[0].e);
+	submit_change(GPU_APPLY, 1);
+	await_change();
+}
+
+static const GpuGraph *
+kept_graph(void)
+{
+	return engine->kept[gpu_engine_kept_key(0, false)];
+}
+
+/* A base is of a later scan that finds the same edges only if nobody else uses it. */
+static void
+check_moves(void)
+{
+	const GpuGraph *base;
+	uint64_t noted;
+
+	make_all(0, false);
+	end_and_keep(0);
+	base = kept_graph();
+	noted = base->origin.noted;
+	add_row(3);
+	CHECK(step(1, GPU_GRAPH_TAKE, false, 0, 0, 0) == GPU_OK);
+	make_all(0, true);
+	end_and_keep(0);
+	CHECK(kept_graph() == base && base->origin.noted == noted);
+	CHECK(step(1, GPU_GRAPH_DROP, false, 0, 0, 0) == GPU_OK);
+	make_all(0, true);
+	end_and_keep(0);
+	CHECK(kept_graph() == base && base->origin.noted > noted);
+	passed++;
+}
+
+/* A graph that has edges which were sent takes the place of a base of the same version no more than that. */
+static void
+check_place(void)
+{
+	uint64_t *words = (uint64_t *) staging->input;
+	const GpuGraph *base = kept_graph();
+
+	for (int changed = 0; changed < 2; changed++)
+	{
+		if (changed)
+			add_row(4);
+		make_all(0, false);
+		words[0] = 5;
+		words[1] = 6;
+		CHECK(step(0, GPU_GRAPH_ADD, false, 1, 0, 0) == GPU_OK);
+		end_and_keep(0);
+		CHECK((kept_graph() == base) == !changed);
+	}
+	passed++;
+}
+
+/* Which graph is a base, and of what scan */
+static void
+check_bases(void)
+{
+	set_layout(1);
+	see_all();
+	entries = { make_entry(1, 2, 2, 1), make_entry(3, 4, 2, 2) };
+	load_entries();
+	check_moves();
+	check_place();
+}
+
 static void
 run(int layout, int steps)
 {
@@ -999,6 +1088,7 @@ main(int argc, char **argv)
 	}
 	check_log(&engine->change.stream);
 	check_sent();
+	check_bases();
 	for (int round = 0; round < rounds; round++)
 	{
 		for (int layout = 0; layout < 3; layout++)
