@@ -61,10 +61,14 @@ extern void gpuds_injection_define_guc(void);
 /* gpuds.test_without_memtables: the session puts nothing into memtables, and reads none */
 extern bool gpuds_without_memtables;
 
+/* gpuds.test_parts: into how many parts indexes on GPUs are divided, at least, if there are as many GPUs */
+extern int gpuds_test_parts;
+
 /* gpuds.test_disk_full: indexes of the session do not grow.  Raises the error that says so. */
 extern void gpuds_injection_extend(Relation index);
 #else
 #define gpuds_without_memtables false
+#define gpuds_test_parts 1
 #define gpuds_injection_point(name) ((void) 0)
 #define gpuds_injection_point_of(name, database) ((void) 0)
 #define gpuds_injection_extend(index) ((void) 0)

@@ -54,6 +54,7 @@ static const char *const point_names[] = {
 };
 
 bool gpuds_without_memtables = false;
+int gpuds_test_parts = 1;
 
 static bool disk_full = false;
 
@@ -129,6 +130,9 @@ gpuds_injection_define_guc(void)
 	DefineCustomBoolVariable("gpuds.test_without_memtables", "Makes the session do without memtables.", NULL,
 							 &gpuds_without_memtables, false, PGC_USERSET, GUC_NOT_IN_SAMPLE, NULL, NULL,
 							 NULL);
+	DefineCustomIntVariable("gpuds.test_parts", "Divides indexes on GPUs into so many parts, at least.",
+							"As gpuds_index_load does if it is asked to.", &gpuds_test_parts, 1, 1, 16,
+							PGC_SIGHUP, GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);
 	DefineCustomBoolVariable("gpuds.test_disk_full", "Makes indexes not grow, as on a full disk.",
 							 "For appends, VACUUM and free space maps.", &disk_full, false, PGC_USERSET,
 							 GUC_NOT_IN_SAMPLE, NULL, NULL, NULL);

@@ -29,10 +29,12 @@ on_cuda()
 # start_tested NAME [setting ...]: a server for a part, with the part's device.
 start_tested()
 {
-	local name=$1 state='' tries=0
+	local name=$1 state='' tries=0 cards=("gpuds.device_ids = '0'")
 
 	shift
-	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "gpuds.device_ids = '0'" "$@"
+	[ -z "${GPUDS_TEST_PARTS-}" ] || cards=("gpuds.device_ids = '$(seq -s, 0 $((GPUDS_TEST_PARTS - 1)))'"
+		"gpuds.test_parts = $GPUDS_TEST_PARTS" 'max_worker_processes = 24')
+	[ $device = cpu ] || set -- 'gpuds.device_memory = 1GB' "${cards[@]}" "$@"
 	[ -z "${GPUDS_TEST_VALGRIND-}" ] || use_valgrind "$name"
 	[ -z "${GPUDS_TEST_SANITIZE-}" ] || use_sanitizers "$name" || return 1
 	start_server "$name" "gpuds.device = $device" "$@" || return 1
@@ -40,7 +42,7 @@ start_tested()
 	[ $device = cuda ] || return 0
 	while [ "$state" != ready ]; do
 		state=$(as_user env PGOPTIONS='-c client_min_messages=error' psql -XAtq -c 'CREATE EXTENSION IF NOT EXISTS gpuds' \
-			-c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1)
+			-c "SELECT DISTINCT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1)
 		[ $((tries += 1)) -lt 1200 ] || { echo "the device is not ready: $state"; tail -20 "$work/log/$name.server"; return 1; }
 		sleep 0.1
 	done
@@ -107,7 +109,8 @@ end_tested()
 	local name=$1 rc=0
 
 	if [ $device = cuda ]; then
-		as_user psql -XAtq -c "SELECT state FROM gpuds_devices WHERE kind = 'cuda'" 2>&1 | grep -qx ready ||
+		as_user psql -XAtq -c "SELECT string_agg(DISTINCT state, ' ') FROM gpuds_devices WHERE kind = 'cuda'" 2>&1 |
+			grep -qx ready ||
 			{ echo "the device is not ready any more"; tail -20 "$work/log/$name.server"; rc=1; }
 		if grep -E 'instead$|lost its CUDA device' "$work/log/$name.server"; then rc=1; fi
 	fi
@@ -148,6 +151,9 @@ regress_with()
 	return $rc
 }
 
+# Tests of what an index that is divided does not do on GPUs, or of the memory that one takes
+one_card_tests='device_groups device_join estimate_size'
+
 # Names of the files of $1 with ending $2, as many as REGRESS lets through.  One that says "# Since PostgreSQL N."
 # is left out where the server is older.
 chosen()
@@ -158,6 +164,7 @@ chosen()
 		[ -e "$file" ] || continue
 		name=$(basename "$file" ".$2")
 		[ -z "${REGRESS-}" ] || [[ " $REGRESS " = *" $name "* ]] || continue
+		[ -z "${GPUDS_TEST_PARTS-}" ] || [[ " $one_card_tests " != *" $name "* ]] || continue
 		since=$(sed -n 's/^# Since PostgreSQL \([0-9]*\)\.$/\1/p' "$file")
 		[ "${since:-0}" -le "$version" ] || continue
 		echo "$name"

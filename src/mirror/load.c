@@ -180,8 +180,8 @@ gpuds_mirror_parts(const GpudsMirrorSource *source)
 
 	if (gpuds_cards < 2 ||
 		!gpuds_mirror_lookup(source->index, source->file_id, GPUDS_MIRROR_ON_GPU(0), false, &first))
-		return 1;
-	return (int) pg_atomic_read_u32(&first.mirror->parts);
+		return gpuds_test_parts;
+	return Max((int) pg_atomic_read_u32(&first.mirror->parts), gpuds_test_parts);
 }
 
 static void
