@@ -173,6 +173,23 @@ MOVE ALL IN c;
 SELECT sum(total_bytes) < 2000000 FROM pg_backend_memory_contexts WHERE name IN ('ExecutorState', 'gpuds run', 'TupleSort main', 'TupleSort sort');
 COMMIT;
 
+-- of a run, what is outside of the range is not sorted
+CREATE TABLE w (s text COLLATE "C") WITH (autovacuum_enabled = off);
+INSERT INTO w SELECT 'all begin with this, and go on ' || i || repeat(' and on', 20) FROM generate_series(1, 20000) i;
+CREATE INDEX w_s ON w USING gpu_btree (s);
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+SET LOCAL enable_sort = off;
+DECLARE c SCROLL CURSOR FOR SELECT left(s, 36) FROM w WHERE s > 'all begin with this, and go on 199' AND s <= 'all begin with this, and go on 1991' ORDER BY s DESC;
+FETCH 2 FROM c;
+SELECT sum(total_bytes) < 1000000 FROM pg_backend_memory_contexts WHERE name = 'Caller tuples';
+FETCH BACKWARD ALL FROM c;
+MOVE ABSOLUTE 3 IN c;
+FETCH ALL FROM c;
+COMMIT;
+DROP TABLE w;
+
 -- merge joins, which go back to a mark, over runs and duplicates
 CREATE TABLE o (s text COLLATE "C", v varchar(80) COLLATE "C") WITH (autovacuum_enabled = off);
 INSERT INTO o SELECT s, v FROM t WHERE id % 3 = 0 OR id > 10500;

@@ -24,8 +24,9 @@
 #include "key/text.h"
 #include "reader/value_run.h"
 
-/* Rows that are looked up at a time, in the order of the heap. */
-#define ROWS_OF_BATCH 4096
+/* Rows that are looked up at a time, in the order of the heap: as many as there are, but for these bounds. */
+#define FIRST_BATCH 512
+#define MOST_ROWS_OF_BATCH (64 * 1024)
 
 /* Columns of what is sorted that have an entry: its words, of which the last decides among equal rows. */
 #define ENTRY_COLUMNS 3
@@ -43,7 +44,8 @@ struct GpudsRunRows
 	EState *estate;                               /* for expressions; NULL: there are none */
 	ExprState *expression[GPUDS_KEY_MAX_COLUMNS]; /* of texts; NULL: a column of the table */
 	int nbatch;
-	GpudsEntry batch[ROWS_OF_BATCH];
+	int batch_size; /* capacity */
+	GpudsEntry *batch;
 };
 
 struct GpudsValueRun
@@ -97,6 +99,8 @@ gpuds_run_rows_begin(IndexScanDesc scan, const GpudsKeyLayout *layout)
 	rows->context = CurrentMemoryContext;
 	rows->fetch = GpudsIndexFetchBegin(scan->heapRelation);
 	rows->slot = table_slot_create(scan->heapRelation, NULL);
+	rows->batch_size = FIRST_BATCH;
+	rows->batch = palloc(FIRST_BATCH * sizeof(GpudsEntry));
 	find_expressions(scan->indexRelation, layout, expressions);
 	for (int i = 0; i < layout->nkeys; i++)
 	{
@@ -257,7 +261,24 @@ code_datum(GpudsCode code, pg_uuid_t *uuid)
 	return UUIDPGetDatum(uuid);
 }
 
-/* Sorts in the row at hand, which is an entry's. */
+/* Is a value of a column, a text, not what the scan's keys ask for?  Arrays are left to the executor. */
+static bool
+is_unwanted(const GpudsRunRows *rows, int column, Datum value, bool isnull)
+{
+	for (int i = 0; i < rows->scan->numberOfKeys; i++)
+	{
+		ScanKey key = &rows->scan->keyData[i];
+
+		if (key->sk_attno != column + 1 || (key->sk_flags & (SK_SEARCHARRAY | SK_ISNULL | SK_ROW_HEADER)))
+			continue;
+		if (isnull ||
+			!DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
+			return true;
+	}
+	return false;
+}
+
+/* Sorts in the row at hand, which is an entry's, unless the run's text says that it is not wanted. */
 static void
 put_row(GpudsValueRun *run, const GpudsEntry *entry)
 {
@@ -275,6 +296,8 @@ put_row(GpudsValueRun *run, const GpudsEntry *entry)
 		if (compares_values(&layout->column[i]))
 		{
 			slot->tts_values[n] = value_of(rows, i, &slot->tts_isnull[n]);
+			if (i == run->column && is_unwanted(rows, i, slot->tts_values[n], slot->tts_isnull[n]))
+				return;
 			continue;
 		}
 		slot->tts_isnull[n] = !gpuds_key_stored_code(layout, i, entry, &code);
@@ -345,6 +368,23 @@ flush(GpudsValueRun *run)
 		look_up(run);
 }
 
+/* Makes room for one more entry. */
+static void
+make_room(GpudsValueRun *run)
+{
+	GpudsRunRows *rows = run->rows;
+
+	if (rows->nbatch < rows->batch_size)
+		return;
+	if (rows->batch_size == MOST_ROWS_OF_BATCH)
+		flush(run);
+	else
+	{
+		rows->batch_size *= 2;
+		rows->batch = repalloc(rows->batch, rows->batch_size * sizeof(GpudsEntry));
+	}
+}
+
 /* Adds an entry.  The entries of a run come in the index's order or the other way round. */
 void
 gpuds_value_run_add(GpudsValueRun *run, const GpudsEntry *entry)
@@ -355,9 +395,8 @@ gpuds_value_run_add(GpudsValueRun *run, const GpudsEntry *entry)
 		run->first = *entry;
 	if (entry_less(&run->last, entry))
 		run->last = *entry;
+	make_room(run);
 	rows->batch[rows->nbatch++] = *entry;
-	if (rows->nbatch == ROWS_OF_BATCH)
-		flush(run);
 }
 
 /* All entries have been added. */

@@ -7,6 +7,7 @@
  * heap.  Those that it sees are sorted by PostgreSQL, in work_mem and temporary files: by the text that the
  * run is of, then by the columns behind it, of which texts are compared as values and others by their codes,
  * then by TIDs.  Rows that the snapshot does not see are left out: the executor would not get them either.
+ * So are those whose text is not in the range that the scan asks for, which the executor would reject.
  *
  * A run can be read in both directions, and have a mark.
  *
