@@ -176,6 +176,19 @@ memory_is_kept($node, 'another, in more parts');
 value("SELECT gpuds_index_load('bi')");
 answers_agree($node, 'loaded again', @large);
 memory_is_kept($node, 'loaded again');
+
+# It grows beyond what the last part has room for: it answers, and is divided among more when it is made anew.
+value("DROP INDEX bv; SELECT gpuds_index_evict('bi'); SELECT gpuds_index_load('bi')");
+is(value(parts_of('bi')), '2', 'about to grow: two parts');
+value('INSERT INTO b SELECT 800000 + i, i FROM generate_series(1, 600000) i');
+my @grown = (@large, 'SELECT count(*), sum(v) FROM b WHERE k > 600000',
+	'SELECT count(*) FROM b WHERE k = ANY (ARRAY(SELECT i * 997 FROM generate_series(1, 1400) i))');
+answers_agree($node, 'grown beyond a GPU', @grown);
+memory_is_kept($node, 'grown beyond a GPU');
+value('REINDEX INDEX bi');
+answers_agree($node, 'made anew', @grown);
+cmp_ok(value(parts_of('bi')) || 0, '>', 2, 'made anew: divided among more');
+check_index($node, 'bi', 'made anew: the parts are whole');
 value('DROP TABLE b');
 is(value($used), '0', 'dropped: all memory is back');
 
