@@ -294,4 +294,30 @@ COMMIT;
 SELECT place, agrees(query) FROM repeated ORDER BY place;
 VACUUM once;
 SELECT place, agrees(query) FROM repeated ORDER BY place;
+
+-- buckets behind a column that has several values
+CREATE TABLE visit (account int, at timestamp, v int) WITH (autovacuum_enabled = off);
+INSERT INTO visit SELECT i % 30, CASE WHEN i % 50 > 0 THEN timestamp '2000-01-01' + i * interval '7 minutes' END, i % 11 FROM generate_series(1, 60000) i;
+CREATE INDEX visit_up ON visit USING gpu_btree (account, at) INCLUDE (v);
+VACUUM ANALYZE visit;
+CREATE TABLE several (place serial, query text);
+INSERT INTO several (query) VALUES
+	('SELECT date_trunc(''month'', at), count(*) FROM visit WHERE account IN (1, 2, 3, 5, 8, 13, 14, 15, 16, 17, 18, 19, 21, 25) GROUP BY 1'),
+	('SELECT date_trunc(''week'', at), sum(v), count(at) FROM visit WHERE account = ANY (''{-1,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,77}'') GROUP BY 1'),
+	('SELECT extract(dow FROM at), account, count(*) FROM visit WHERE account IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 28, 29) AND at > ''2000-02-02'' GROUP BY 1, 2'),
+	('SELECT extract(dow FROM at), count(*), min(v) FROM visit WHERE account = ANY (''{3,4,5,6,7,8,9,10,11,12,13}'') AND v <> 4 GROUP BY 1'),
+	('SELECT date_trunc(''month'', at), count(*) FROM visit WHERE account = ANY (''{55,66}'') GROUP BY 1'),
+	('/* host */ SELECT date_trunc(''minute'', at), count(*) FROM visit WHERE account = ANY (''{3,4,5,6,7,8,9,10,11,12,13}'') GROUP BY 1');
+SELECT gpuds_index_load('visit_up') AS visit_up;
+SELECT place, agrees(query) FROM several ORDER BY place;
+BEGIN;
+INSERT INTO visit SELECT i % 20, timestamp '2001-01-01' - i * interval '4 hours', i % 5 FROM generate_series(1, 900) i;
+DELETE FROM visit WHERE account = 13 AND v < 6;
+SELECT place, agrees(query) FROM several ORDER BY place;
+COMMIT;
+DROP INDEX visit_up;
+CREATE INDEX visit_first ON visit USING gpu_btree (account, at NULLS FIRST) INCLUDE (v);
+VACUUM visit;
+SELECT gpuds_index_load('visit_first') AS visit_first;
+SELECT place, agrees(query) FROM several ORDER BY place;
 DROP SCHEMA :test CASCADE;

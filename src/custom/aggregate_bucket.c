@@ -16,8 +16,15 @@
 #include "custom/aggregate.h"
 #include "reader/reader.h"
 
-/* Buckets that a device is asked for at most. */
+/* Buckets that a device is asked for at most, and intervals that these are in. */
 #define DEVICE_BUCKETS 65536
+#define DEVICE_INTERVALS 256
+
+/* What an interval has beside its buckets, at most: NULLs, what is before the first, and behind the last. */
+#define BESIDE_BUCKETS 3
+
+/* All of that together. */
+#define MOST_PARTS (DEVICE_BUCKETS + (DEVICE_INTERVALS * BESIDE_BUCKETS))
 
 /* Buckets after which it is estimated how many there are. */
 #define FIRST_BUCKETS 64
@@ -186,11 +193,13 @@ static bool
 add_buckets(GpudsBucket *bucket, GpudsEntry first, int64 least, int64 most, GpudsInterval *left,
 			Intervals *to)
 {
+	const int64 before = to->n;
+
 	for (;;)
 	{
 		GpudsEntry last;
 
-		if (to->n >= DEVICE_BUCKETS || (to->n == FIRST_BUCKETS && is_hopeless(bucket, least, most)))
+		if (to->n >= DEVICE_BUCKETS || (to->n - before == FIRST_BUCKETS && is_hopeless(bucket, least, most)))
 			return false;
 		CHECK_FOR_INTERRUPTS();
 		gpuds_bucket_find(bucket, &first, &last);
@@ -251,7 +260,7 @@ make_intervals(GpudsBucket *bucket, const GpudsInterval *whole, const PartialAgg
 static void
 begin_intervals(Intervals *intervals)
 {
-	const int64 size = DEVICE_BUCKETS + 4;
+	const int64 size = MOST_PARTS;
 
 	intervals->intervals = palloc(size * sizeof(GpudsInterval));
 	intervals->values = palloc(size * sizeof(Datum));
@@ -269,17 +278,21 @@ free_intervals(Intervals *intervals)
 	pfree(intervals->outside);
 }
 
-/* What buckets there are in the scan, as intervals; false: the device is of no use. */
+/*
+ * What buckets there are in the n intervals of the scan, one at least, as intervals; false: the device is of
+ * no use.
+ */
 static bool
-find_intervals(GpudsAggregateState *state, Intervals *to)
+find_intervals(GpudsAggregateState *state, const GpudsInterval *whole, int64 n, Intervals *to)
 {
-	GpudsInterval whole;
-	PartialAgg range;
+	PartialAgg ranges[DEVICE_INTERVALS];
 	bool found;
 
+	Assert(n <= DEVICE_INTERVALS);
 	state->bucket.all_ends = true;
-	found = gpuds_entry_agg_range(&state->agg, &state->bucket.agg_column, &whole, &range) &&
-			make_intervals(&state->bucket, &whole, &range, to);
+	found = gpuds_entry_agg_ranges(&state->agg, &state->bucket.agg_column, whole, n, ranges);
+	for (int64 i = 0; found && i < n; i++)
+		found = make_intervals(&state->bucket, &whole[i], &ranges[i], to);
 	state->bucket.all_ends = false;
 	return found;
 }
@@ -307,13 +320,15 @@ take_sums(GpudsAggregateState *state, const Intervals *intervals, const GpudsEnt
 static void
 hold_all(GpudsAggregateState *state)
 {
+	GpudsInterval whole;
 	Intervals intervals;
 	GpudsEntryAggSum *sums;
 
-	if (!gpuds_entry_agg_may_use_device(&state->agg))
+	if (!gpuds_entry_agg_may_use_device(&state->agg) ||
+		gpuds_scan_all_intervals(state->agg.scan, 1, &whole) != 1)
 		return;
 	begin_intervals(&intervals);
-	if (find_intervals(state, &intervals))
+	if (find_intervals(state, &whole, 1, &intervals))
 	{
 		sums = MemoryContextAllocHuge(CurrentMemoryContext, Max(intervals.n, 1) * sizeof(GpudsEntryAggSum));
 		if (gpuds_entry_agg_intervals(&state->agg, intervals.intervals, intervals.n, sums) &&
@@ -324,16 +339,22 @@ hold_all(GpudsAggregateState *state)
 	free_intervals(&intervals);
 }
 
-/* Does an interval have one value in each column of the key before the bucket's? */
+/* Does each of n intervals have one value in each column of the key before the bucket's? */
 static bool
-is_of_one_prefix(const GpudsBucket *bucket, const GpudsInterval *interval)
+are_of_one_prefix(const GpudsBucket *bucket, const GpudsInterval *intervals, int64 n)
 {
 	GpudsEntry bits;
 
 	gpuds_key_prefix_bits(bucket->layout, bucket->column, &bits);
-	return ((interval->lo.w0 ^ interval->hi.w0) & bits.w0) == 0 &&
-		   ((interval->lo.w1 ^ interval->hi.w1) & bits.w1) == 0 &&
-		   ((interval->lo.t ^ interval->hi.t) & bits.t) == 0;
+	for (int64 i = 0; i < n; i++)
+	{
+		const GpudsEntry lo = entry_first_alike(&intervals[i].lo, &bits);
+		const GpudsEntry hi = entry_first_alike(&intervals[i].hi, &bits);
+
+		if (!entry_equal(&lo, &hi))
+			return false;
+	}
+	return true;
 }
 
 /* The runs of intervals; false: there is no memory for them. */
@@ -355,24 +376,25 @@ set_labels(GpudsAggregateState *state, const Intervals *intervals, uint32 *label
 }
 
 /*
- * Parts of the scan's interval for a device that hashes groups: its buckets, with the run of each.  The
+ * Parts of the scan's intervals for a device that hashes groups: their buckets, with the run of each.  The
  * expression is evaluated for buckets that may have no rows, so it has to be such that no error can come of
- * that.  False: there is no such interval, or there are too many buckets.
+ * that.  False: there are no such intervals, or there are too many of them, or buckets.
  */
 bool
 gpuds_aggregate_bucket_parts(void *arg, GpudsEntryAggParts *parts)
 {
 	GpudsAggregateState *state = arg;
-	GpudsInterval whole;
+	GpudsInterval whole[DEVICE_INTERVALS];
+	const int64 n = state->bucket.total ? gpuds_scan_all_intervals(state->agg.scan, DEVICE_INTERVALS, whole)
+										: 0;
 	Intervals intervals;
 	bool done;
 
-	if (!state->bucket.total || !gpuds_scan_is_interval(state->agg.scan, &whole) ||
-		!is_of_one_prefix(&state->bucket, &whole))
+	if (n == 0 || !are_of_one_prefix(&state->bucket, whole, n))
 		return false;
 	begin_intervals(&intervals);
-	parts->labels = palloc((DEVICE_BUCKETS + 4) * sizeof(uint32));
-	done = find_intervals(state, &intervals) && set_labels(state, &intervals, parts->labels);
+	parts->labels = palloc(MOST_PARTS * sizeof(uint32));
+	done = find_intervals(state, whole, n, &intervals) && set_labels(state, &intervals, parts->labels);
 	parts->intervals = intervals.intervals;
 	parts->n = intervals.n;
 	pfree(intervals.values);

@@ -9,6 +9,7 @@
 #include "gpuds.h"
 
 #include "access/relscan.h"
+#include "access/xact.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 
@@ -137,13 +138,24 @@ expected_rows(const GpudsCursor *cursor, double expected)
 	return Max(expected, (double) cursor->set.total);
 }
 
-/* The first batch of a scan that is read to its end is for so many rows, or as many as there can be. */
+/* The first batch of a scan is for so many rows, or as many as there can be. */
 static void
 begin_large(GpudsCursor *cursor, double expected)
 {
 	const int64 most = gpuds_probe_sizes(&cursor->ref)->most;
 
 	cursor->fetch = Max(cursor->fetch, (int64) Min(expected, (double) most));
+}
+
+/*
+ * The same of a scan that is read to its end.  In a SERIALIZABLE transaction, rows are locked one by one as
+ * long as there are few, whatever is expected (I4): so batches begin small there.
+ */
+static void
+begin_whole(GpudsCursor *cursor, double expected)
+{
+	if (!IsolationIsSerializable())
+		begin_large(cursor, expected);
 }
 
 /*
@@ -154,7 +166,7 @@ double
 gpuds_scan_begin_rows(IndexScanDesc scan, double expected)
 {
 	gpuds_scan_begin_batches(scan, weight_of_rows(expected));
-	begin_large(scan->opaque, expected);
+	begin_whole(scan->opaque, expected);
 	return expected_rows(scan->opaque, expected);
 }
 
@@ -175,7 +187,7 @@ gpuds_scan_begin_sums(IndexScanDesc scan, double expected)
 	if (!gpuds_cursor_device_sorts(cursor) || !gpuds_probe_counts(&cursor->ref))
 		gpuds_key_set_sort(&cursor->set);
 	gpuds_cursor_from_place(cursor, true);
-	begin_large(cursor, expected);
+	begin_whole(cursor, expected);
 	return expected_rows(cursor, expected);
 }
 
@@ -443,17 +455,21 @@ gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCount
 }
 
 /*
- * Is all that a scan asks for one interval, of which nothing has been fetched, and does the device
- * aggregate?  Then gpuds_scan_count_intervals may have sums of its parts.
+ * All intervals that a scan asks for, ascending; returns how many.  0: there are more than most, or something
+ * has been fetched, or the device does not aggregate.  Else gpuds_scan_count_intervals may have sums of parts
+ * of them.
  */
-bool
-gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval)
+int64
+gpuds_scan_all_intervals(IndexScanDesc scan, int64 most, GpudsInterval *intervals)
 {
 	const GpudsCursor *cursor = scan->opaque;
+	const int64 total = cursor->set.total;
 	bool aggregates;
 
-	return cursor->set.total == 1 && !cursor->scan.inside &&
-		   gpuds_scan_rest(scan, 1, interval, &aggregates) == 1 && aggregates;
+	return total <= most && total == cursor->set.nintervals && !cursor->scan.inside &&
+				   gpuds_scan_rest(scan, total, intervals, &aggregates) == total && aggregates
+			   ? total
+			   : 0;
 }
 
 /* What it takes to kill entries that the scan's device has given since the barrier. */

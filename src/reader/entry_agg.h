@@ -237,8 +237,8 @@ extern bool gpuds_entry_agg_join(GpudsEntryAgg *agg, GpudsEntryAgg *other, const
 /* group_agg.c */
 extern bool gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg);
 extern void gpuds_entry_agg_skip(GpudsEntryAgg *agg);
-extern bool gpuds_entry_agg_range(GpudsEntryAgg *agg, const AggColumn *by, GpudsInterval *interval,
-								  PartialAgg *range);
+extern bool gpuds_entry_agg_ranges(GpudsEntryAgg *agg, const AggColumn *by, const GpudsInterval *intervals,
+								   int64 n, PartialAgg *ranges);
 extern bool gpuds_entry_agg_intervals(GpudsEntryAgg *agg, const GpudsInterval *intervals, int64 n,
 									  GpudsEntryAggSum *sums);
 extern void gpuds_entry_agg_look_up(GpudsEntryAgg *agg, const GpudsEntry *entries, int64 n);

@@ -26,7 +26,7 @@ gpuds_entry_agg_may_use_device(const GpudsEntryAgg *agg)
 	GpudsInterval interval;
 
 	return agg->nagg <= GPUDS_AGG_COLUMNS && gpuds_entry_agg_may_have_side(agg) && agg->visible.counts &&
-		   agg->expected >= WORTH_ROWS && gpuds_scan_is_interval(agg->scan, &interval);
+		   agg->expected >= WORTH_ROWS && gpuds_scan_all_intervals(agg->scan, 1, &interval) == 1;
 }
 
 static GpudsCountedSum *
@@ -57,25 +57,28 @@ add_others(GpudsEntryAgg *agg, const GpudsCounted *others, const GpudsScan *inte
 }
 
 /*
- * The interval of the scan, and the lowest and highest codes of a column that its entries have, more or
- * less: rows that the snapshot does not see may be among them.  False: the device does not agg_column.
+ * The lowest and highest codes of a column that the entries of each of n intervals of the scan have, more or
+ * less: rows that the snapshot does not see may be among them.  The intervals ascend.  False: the device does
+ * not aggregate.
  */
 bool
-gpuds_entry_agg_range(GpudsEntryAgg *agg, const AggColumn *by, GpudsInterval *interval, PartialAgg *range)
+gpuds_entry_agg_ranges(GpudsEntryAgg *agg, const AggColumn *by, const GpudsInterval *intervals, int64 n,
+					   PartialAgg *ranges)
 {
-	GpudsCountSpec spec = { .partial = true, .agg_columns = by, .nagg = 1 };
-	GpudsCountedSum sum = { 0 };
-	GpudsCounted counted = { .sums = &sum };
+	const GpudsScan parts = { .intervals = intervals, .n = n };
+	GpudsCountSpec spec = { .partial = true, .agg_columns = by, .nagg = 1, .each = n > 1 };
+	GpudsCounted counted = { .sums = palloc0(n * sizeof(GpudsCountedSum)) };
 	bool done;
 
-	if (!gpuds_scan_is_interval(agg->scan, interval))
-		return false;
 	gpuds_visible_tell_device(&agg->visible, agg->expected, &spec);
-	done = gpuds_scan_count_intervals(agg->scan, interval, 1, &spec, &counted);
-	*range = sum.partial[0];
+	done = gpuds_scan_count_intervals(agg->scan, intervals, n, &spec, &counted);
+	for (int64 i = 0; i < n; i++)
+		ranges[i] = counted.sums[i].partial[0];
 	for (int64 i = 0; done && i < counted.n; i++)
-		partial_agg_add(range, by, &counted.entries[i], agg->nwords);
+		partial_agg_add(&ranges[entry_scan_find(&parts, &counted.entries[i])], by, &counted.entries[i],
+						agg->nwords);
 	gpuds_probe_free_counted(&counted);
+	pfree(counted.sums);
 	pfree((void *) spec.map);
 	return done;
 }

@@ -102,7 +102,7 @@ extern bool gpuds_scan_is_on_gpu(IndexScanDesc scan);
 extern bool gpuds_scan_keeps_graph(IndexScanDesc scan, bool both, GpudsDeviceGraph *graph);
 extern bool gpuds_scan_copy_side(IndexScanDesc scan, const GpudsFile *file, GpudsCountSide *side);
 extern bool gpuds_scan_count_rest(IndexScanDesc scan, const GpudsCountSpec *spec, GpudsCounted *counted);
-extern bool gpuds_scan_is_interval(IndexScanDesc scan, GpudsInterval *interval);
+extern int64 gpuds_scan_all_intervals(IndexScanDesc scan, int64 most, GpudsInterval *intervals);
 extern bool gpuds_scan_count_intervals(IndexScanDesc scan, const GpudsInterval *intervals, int64 n,
 									   const GpudsCountSpec *spec, GpudsCounted *counted);
 extern GpudsKillMark gpuds_scan_kill_mark(IndexScanDesc scan);
