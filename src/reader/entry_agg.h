@@ -102,10 +102,10 @@ typedef struct GpudsEntryAgg
 	int nagg;
 	bool has_side; /* side values are wanted */
 	bool has_filters;
+	bool repeated; /* groups of one entry are not wanted */
 	GpudsRowFilter *entry_filter;
 	GpudsRowFilter *side_filter;
 	int64 filtered; /* entries that did not pass, so far */
-	bool repeated;  /* groups of one entry are not wanted */
 	int64 left_out; /* of those, entries that the device has left out since the caller has looked */
 	GpudsSideReader reader;
 	GpudsEntryAggGroups groups;
