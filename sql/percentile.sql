@@ -323,6 +323,15 @@ CREATE INDEX h_g_h ON h USING gpu_avl (g, h);
 VACUUM ANALYZE h;
 SELECT found_by_rank('SELECT g, percentile_disc(0.5) WITHIN GROUP (ORDER BY h) FROM h GROUP BY g') = has_ranks('gpu_avl');
 DROP TABLE h;
+-- ... and those of some ranks of a table; so many take memory, and a scan of all rows does not
+CREATE TABLE h AS SELECT i AS k FROM generate_series(1, 66000) i;
+CREATE INDEX h_k ON h USING gpu_btree (k);
+VACUUM ANALYZE h;
+SELECT found_by_rank('SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY k) FROM h') = has_ranks(amname)
+FROM pg_class c JOIN pg_am a ON a.oid = relam WHERE c.oid = 'h_k'::regclass;
+CREATE VIEW many AS SELECT 'SELECT percentile_disc((SELECT array_agg(i / 66000.0) FROM generate_series(1, 66000) i)::float8[]) WITHIN GROUP (ORDER BY k) FROM h' AS query;
+SELECT found_by_rank(query), same_percentile(query) FROM many;
+DROP TABLE h;
 CREATE VIEW grouped AS SELECT same_percentile(query) FROM query WHERE query ~ 'FROM g .*GROUP BY';
 DELETE FROM g WHERE w % 9 = 4;
 UPDATE g SET v = v + 1 WHERE h = 3;

@@ -183,7 +183,10 @@ gpuds_ahead_find(GpudsGroupsAhead *ahead)
 	MemoryContextSwitchTo(old);
 }
 
-/* Finds the rows of ranks among all rows, so many, as far as they can be found. */
+/*
+ * Finds the rows of ranks among all rows, so many, as far as they can be found.  For more ranks than groups
+ * may have, a scan that goes through the rows takes as long, and no memory of each.
+ */
 void
 gpuds_ahead_find_of_all(GpudsGroupsAhead *ahead, int64 rows, const GpudsRanks *ranks)
 {
@@ -191,7 +194,7 @@ gpuds_ahead_find_of_all(GpudsGroupsAhead *ahead, int64 rows, const GpudsRanks *r
 	if (!ahead->possible)
 		return;
 	forget(ahead);
-	if (ranks->n == 0)
+	if (ranks->n == 0 || ranks->n > MOST_RANKS)
 		return;
 	gpuds_ahead_add(ahead, NULL, rows, 0, ranks);
 	gpuds_ahead_find(ahead);
