@@ -289,11 +289,11 @@ find_intervals(GpudsAggregateState *state, const GpudsInterval *whole, int64 n, 
 	bool found;
 
 	Assert(n <= DEVICE_INTERVALS);
-	state->bucket.all_ends = true;
+	gpuds_bucket_begin_ends(&state->bucket);
 	found = gpuds_entry_agg_ranges(&state->agg, &state->bucket.agg_column, whole, n, ranges);
 	for (int64 i = 0; found && i < n; i++)
 		found = make_intervals(&state->bucket, &whole[i], &ranges[i], to);
-	state->bucket.all_ends = false;
+	gpuds_bucket_end_ends(&state->bucket);
 	return found;
 }
 
@@ -357,57 +357,6 @@ are_of_one_prefix(const GpudsBucket *bucket, const GpudsInterval *intervals, int
 	return true;
 }
 
-/* The runs of intervals; false: there is no memory for them. */
-static bool
-set_labels(GpudsAggregateState *state, const Intervals *intervals, uint32 *labels)
-{
-	for (int64 i = 0; i < intervals->n; i++)
-	{
-		GpudsEntry last;
-		int64 run = GPUDS_LABEL_OUTSIDE;
-
-		if (!intervals->outside[i])
-			run = gpuds_aggregate_bucket_run(state, &intervals->intervals[i].lo, &last);
-		if (run < 0)
-			return false;
-		labels[i] = (uint32) run;
-	}
-	return true;
-}
-
-/*
- * Parts of the scan's intervals for a device that hashes groups: their buckets, with the run of each.  The
- * expression is evaluated for buckets that may have no rows, so it has to be such that no error can come of
- * that.  False: there are no such intervals, or there are too many of them, or buckets.
- */
-bool
-gpuds_aggregate_bucket_parts(void *arg, GpudsEntryAggParts *parts)
-{
-	GpudsAggregateState *state = arg;
-	GpudsInterval whole[DEVICE_INTERVALS];
-	const int64 n = state->bucket.total ? gpuds_scan_all_intervals(state->agg.scan, DEVICE_INTERVALS, whole)
-										: 0;
-	Intervals intervals;
-	bool done;
-
-	if (n == 0 || !are_of_one_prefix(&state->bucket, whole, n))
-		return false;
-	begin_intervals(&intervals);
-	parts->labels = palloc(MOST_PARTS * sizeof(uint32));
-	done = find_intervals(state, whole, n, &intervals) && set_labels(state, &intervals, parts->labels);
-	parts->intervals = intervals.intervals;
-	parts->n = intervals.n;
-	pfree(intervals.values);
-	pfree(intervals.nulls);
-	pfree(intervals.outside);
-	if (!done)
-	{
-		pfree(parts->intervals);
-		pfree(parts->labels);
-	}
-	return done;
-}
-
 /* Do the values of runs take as much memory as they may?  That is a quarter of what groups may have. */
 static bool
 has_no_room(const GpudsAggregateState *state)
@@ -462,22 +411,16 @@ ensure_run_capacity(GpudsAggregateState *state)
 	}
 }
 
-/*
- * The run of an entry, with hashed groups: that of the value for its bucket.  *last is the last entry that
- * may be of the bucket.  -1: there is no memory for another run.
- */
-int64
-gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
+/* The run of an entry that is the first of its bucket.  -1: there is no memory for another run. */
+static int64
+run_of_bucket(GpudsAggregateState *state, const GpudsEntry *first)
 {
-	GpudsAggregateState *state = arg;
 	GpudsBucket *bucket = &state->bucket;
 	GpudsBucketRun run;
 	uint32 *place;
 
-	CHECK_FOR_INTERRUPTS();
 	if (has_no_room(state))
 		return -1;
-	gpuds_bucket_find(bucket, first, last);
 	run.value = gpuds_bucket_result(bucket, first, &run.isnull);
 	run.hash = gpuds_bucket_hash(bucket, run.value, run.isnull);
 	ensure_run_capacity(state);
@@ -489,6 +432,71 @@ gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
 		*place = (uint32) ++state->nruns;
 	}
 	return *place - 1;
+}
+
+/* The runs of intervals; false: there is no memory for them. */
+static bool
+set_labels(GpudsAggregateState *state, const Intervals *intervals, uint32 *labels)
+{
+	for (int64 i = 0; i < intervals->n; i++)
+	{
+		int64 run = GPUDS_LABEL_OUTSIDE;
+
+		CHECK_FOR_INTERRUPTS();
+		if (!intervals->outside[i])
+			run = run_of_bucket(state, &intervals->intervals[i].lo);
+		if (run < 0)
+			return false;
+		labels[i] = (uint32) run;
+	}
+	return true;
+}
+
+/*
+ * Parts of the scan's intervals for a device that hashes groups: their buckets, with the run of each.  The
+ * expression is evaluated for buckets that may have no rows, so it has to be such that no error can come of
+ * that.  False: there are no such intervals, or there are too many of them, or buckets.
+ */
+bool
+gpuds_aggregate_bucket_parts(void *arg, GpudsEntryAggParts *parts)
+{
+	GpudsAggregateState *state = arg;
+	GpudsInterval whole[DEVICE_INTERVALS];
+	const int64 n = state->bucket.total ? gpuds_scan_all_intervals(state->agg.scan, DEVICE_INTERVALS, whole)
+										: 0;
+	Intervals intervals;
+	bool done;
+
+	if (n == 0 || !are_of_one_prefix(&state->bucket, whole, n))
+		return false;
+	begin_intervals(&intervals);
+	parts->labels = palloc(MOST_PARTS * sizeof(uint32));
+	done = find_intervals(state, whole, n, &intervals) && set_labels(state, &intervals, parts->labels);
+	parts->intervals = intervals.intervals;
+	parts->n = intervals.n;
+	pfree(intervals.values);
+	pfree(intervals.nulls);
+	pfree(intervals.outside);
+	if (!done)
+	{
+		pfree(parts->intervals);
+		pfree(parts->labels);
+	}
+	return done;
+}
+
+/*
+ * The run of an entry, with hashed groups: that of the value for its bucket.  *last is the last entry that
+ * may be of the bucket.  -1: there is no memory for another run.
+ */
+int64
+gpuds_aggregate_bucket_run(void *arg, const GpudsEntry *first, GpudsEntry *last)
+{
+	GpudsAggregateState *state = arg;
+
+	CHECK_FOR_INTERRUPTS();
+	gpuds_bucket_find(&state->bucket, first, last);
+	return run_of_bucket(state, first);
 }
 
 /* Forgets the runs, and what their buckets have in memory. */

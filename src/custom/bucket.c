@@ -432,6 +432,82 @@ search_end(GpudsBucket *bucket, int64 value, int64 most)
 	return last;
 }
 
+/* The first bucket with a known end that is not below a value. */
+static int64
+find_known(const GpudsBucket *bucket, int64 value)
+{
+	int64 lo = 0;
+	int64 hi = bucket->nknown;
+
+	while (lo < hi)
+	{
+		const int64 middle = lo + (hi - lo) / 2;
+
+		if (bucket->known[middle].end < value)
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
+/* Is the end of a value's bucket known, because it was searched for? */
+static bool
+is_end_known(const GpudsBucket *bucket, int64 value, int64 *end)
+{
+	const int64 at = find_known(bucket, value);
+
+	if (at == bucket->nknown || value < bucket->known[at].first)
+		return false;
+	*end = bucket->known[at].end;
+	return true;
+}
+
+/* Remembers the end of a value's bucket, which was not known. */
+static void
+remember_end(GpudsBucket *bucket, int64 value, int64 end)
+{
+	const int64 at = find_known(bucket, value);
+
+	if (at < bucket->nknown && bucket->known[at].end == end)
+	{
+		bucket->known[at].first = value;
+		return;
+	}
+	if (bucket->nknown == bucket->known_size)
+	{
+		bucket->known_size = Max(2 * bucket->known_size, 64);
+		bucket->known = bucket->known
+							? repalloc_huge(bucket->known, bucket->known_size * sizeof(GpudsBucketRange))
+							: palloc(bucket->known_size * sizeof(GpudsBucketRange));
+	}
+	memmove(&bucket->known[at + 1], &bucket->known[at], (bucket->nknown - at) * sizeof(GpudsBucketRange));
+	bucket->known[at] = (GpudsBucketRange){ value, end };
+	bucket->nknown++;
+}
+
+/*
+ * All ends are wanted now, of the same buckets again and again perhaps: those that took a search are kept
+ * until gpuds_bucket_end_ends, in the current memory context.
+ */
+void
+gpuds_bucket_begin_ends(GpudsBucket *bucket)
+{
+	bucket->all_ends = true;
+	bucket->nknown = bucket->known_size = 0;
+	bucket->known = NULL;
+}
+
+void
+gpuds_bucket_end_ends(GpudsBucket *bucket)
+{
+	if (bucket->known)
+		pfree(bucket->known);
+	bucket->known = NULL;
+	bucket->nknown = bucket->known_size = 0;
+	bucket->all_ends = false;
+}
+
 /*
  * Evaluates the function at a value.  True if the result equals the one before, so the value is not
  * the first of its bucket.
@@ -469,6 +545,11 @@ find_end(GpudsBucket *bucket, int64 value, int64 *end)
 	if (follows_by_width(bucket, value, end))
 		return true;
 	second = take_value(bucket, value);
+	if (bucket->all_ends && is_end_known(bucket, value, end))
+	{
+		bucket->width = 0;
+		return true;
+	}
 	most = end_of_offset(bucket, value);
 	if (ends_by_width(bucket, value, most, end) || ends_as_before(bucket, value, most, end))
 		return true;
@@ -477,6 +558,8 @@ find_end(GpudsBucket *bucket, int64 value, int64 *end)
 	*end = search_end(bucket, value, most);
 	if (!bucket->has_end || pg_sub_s64_overflow(*end, bucket->end, &bucket->width))
 		bucket->width = 0;
+	if (bucket->all_ends)
+		remember_end(bucket, value, *end);
 	return true;
 }
 

@@ -40,6 +40,13 @@ typedef struct GpudsBucketResult
 	bool by_value;
 } GpudsBucketResult;
 
+/* Values of the column that are of one bucket: both, and those between. */
+typedef struct GpudsBucketRange
+{
+	int64 first;
+	int64 end; /* the bucket's last */
+} GpudsBucketRange;
+
 typedef struct GpudsBucket
 {
 	const GpudsKeyLayout *layout;
@@ -52,10 +59,13 @@ typedef struct GpudsBucket
 	ExprContext *context;
 	TupleTableSlot *slot; /* of expressions: the column */
 	GpudsKeyBytes bytes[GPUDS_KEY_MAX_COLUMNS];
-	bool hashed;      /* see gpuds_bucket_begin */
-	bool total;       /* no value from least to most raises an error in the expression */
-	bool zoned;       /* depends on the offset of a zone */
-	bool all_ends;    /* ends are wanted even of buckets that may have a single value */
+	bool hashed;   /* see gpuds_bucket_begin */
+	bool total;    /* no value from least to most raises an error in the expression */
+	bool zoned;    /* depends on the offset of a zone */
+	bool all_ends; /* ends are wanted even of buckets that may have a single value; */
+	int64 nknown;  /* then, of buckets whose ends have been searched for, ascending: */
+	int64 known_size;
+	GpudsBucketRange *known;
 	FmgrInfo compare; /* of the function's values */
 	Oid collation;
 	int16 length; /* of the function's values */
@@ -90,6 +100,8 @@ extern void gpuds_bucket_begin(GpudsBucket *bucket, PlanState *parent, Expr *exp
 							   const GpudsKeyLayout *layout, int column, bool hashed);
 extern void gpuds_bucket_restart(GpudsBucket *bucket);
 extern void gpuds_bucket_find(void *bucket, const GpudsEntry *first, GpudsEntry *last);
+extern void gpuds_bucket_begin_ends(GpudsBucket *bucket);
+extern void gpuds_bucket_end_ends(GpudsBucket *bucket);
 extern Datum gpuds_bucket_result(GpudsBucket *bucket, const GpudsEntry *first, bool *isnull);
 extern Datum gpuds_bucket_keep(const GpudsBucket *bucket, Datum value, bool isnull);
 extern int gpuds_bucket_compare_results(GpudsBucket *bucket, Datum a, bool a_null, Datum b, bool b_null);
