@@ -457,8 +457,8 @@ begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics
 	if (get_attstatsslot(&statistics->common, statistics->tuple, STATISTIC_KIND_MCV, InvalidOid,
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
 	{
-		for (int i = 0; i < statistics->common.nvalues; i++)
-			sample->bucket -= statistics->common.numbers[i];
+		for (int value = 0; value < statistics->common.nvalues; value++)
+			sample->bucket -= statistics->common.numbers[value];
 	}
 	(void) get_attstatsslot(&statistics->bounds, statistics->tuple, STATISTIC_KIND_HISTOGRAM, InvalidOid,
 							ATTSTATSSLOT_VALUES);
