@@ -306,7 +306,8 @@ INSERT INTO several (query) VALUES
 	('SELECT date_trunc(''week'', at), sum(v), count(at) FROM visit WHERE account = ANY (''{-1,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,77}'') GROUP BY 1'),
 	('SELECT extract(dow FROM at), account, count(*) FROM visit WHERE account IN (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 28, 29) AND at > ''2000-02-02'' GROUP BY 1, 2'),
 	('SELECT extract(dow FROM at), count(*), min(v) FROM visit WHERE account = ANY (''{3,4,5,6,7,8,9,10,11,12,13}'') AND v <> 4 GROUP BY 1'),
-	('SELECT date_trunc(''month'', at), count(*) FROM visit WHERE account = ANY (''{55,66}'') GROUP BY 1'),
+	-- no row: which plan is cheapest is by chance
+	('/* host */ SELECT date_trunc(''month'', at), count(*) FROM visit WHERE account = ANY (''{55,66}'') GROUP BY 1'),
 	('/* host */ SELECT date_trunc(''minute'', at), count(*) FROM visit WHERE account = ANY (''{3,4,5,6,7,8,9,10,11,12,13}'') GROUP BY 1');
 SELECT gpuds_index_load('visit_up') AS visit_up;
 SELECT place, agrees(query) FROM several ORDER BY place;

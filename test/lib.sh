@@ -256,6 +256,7 @@ finish()
 		{
 			grep -E -B 8 '^(NOT OK|not ok)|FAILED|Failed test' "$work"/log/*.shown
 			grep -E -A 20 '^[0-9a-z_]+: [0-9]+ passed, [1-9][0-9]* failed' "$work"/log/*.shown
+			grep -E -A 40 '^diff -U3 ' "$work"/log/*.shown
 		} | sed "s,^$work/log/,," | tail -n 100
 	fi
 	echo "${total% *} passed, ${total#* } failed"
