@@ -8,10 +8,11 @@ use warnings;
 use GpudsCards;
 use GpudsPoints;
 use GpudsTest;
+use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $node = several_cards('parts');
+my $node = several_cards('parts', '', streaming => 1);
 $node->append_conf('postgresql.conf', "gpuds.device_ids = '0,1,2,3'\ngpuds.device_memory = 20MB\n");
 $node->restart;
 
@@ -270,7 +271,40 @@ SKIP:
 	check_all_indexes($node, 'at the end: all parts are whole');
 }
 
+# A standby divides as its own GPUs allow, follows changes of all parts, and goes on when it is promoted.
+$node->backup('base');
+my $standby = PostgreSQL::Test::Cluster->new('standby');
+$standby->init_from_backup($node, 'base', has_streaming => 1);
+$standby->start;
+
+sub standby_agrees
+{
+	my ($name, $parts) = @_;
+
+	$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+	answers_agree($standby, $name, @queries);
+	is($standby->safe_psql('postgres', parts_of('i')), $parts, "$name: $parts parts");
+	return;
+}
+
+cards_are($standby, 'standby', ('ready') x 4);
+$standby->safe_psql('postgres', "SELECT gpuds_index_load('i', 1, 4)");
+value("SELECT gpuds_index_load('i', 1, 2)");
+standby_agrees('standby', '4');
+value('UPDATE t SET k = 20000 - k WHERE k % 5 = 0; DELETE FROM t WHERE k % 13 = 0; VACUUM t;
+	INSERT INTO t SELECT i * 17 % 20000, i FROM generate_series(1, 4000) i');
+standby_agrees('standby, changed', '4');
+value("REINDEX INDEX i; INSERT INTO t SELECT 10000, i FROM generate_series(1, 500) i");
+$node->wait_for_catchup($standby, 'replay', $node->lsn('insert'));
+$standby->safe_psql('postgres', "SELECT gpuds_index_load('i', 1, 3)");
+standby_agrees('standby, made anew', '3');
 $node->stop('fast');
+$standby->promote;
+$standby->safe_psql('postgres', 'DELETE FROM t WHERE k % 3 = 0; VACUUM t; INSERT INTO t SELECT k + 1, v FROM t');
+answers_agree($standby, 'promoted', @queries);
+check_index($standby, 'i', 'promoted: all parts are whole');
+$standby->stop('fast');
+unlike(slurp_file($standby->logfile), qr/was terminated by signal|PANIC/, 'nothing crashed on the standby');
 unlike(slurp_file($node->logfile), qr/was terminated by signal|PANIC/, 'nothing crashed');
 
 done_testing();

@@ -12,13 +12,13 @@ use Test::More;
 
 our @EXPORT = qw(several_cards becomes cards_are fail_to_open lose_card answers_agree memory_is_kept);
 
-# Takes a name, and lines of postgresql.conf.  Returns a node on which a GPU has little memory, so that GPUs
+# Takes a name, lines of postgresql.conf, and what else new_node takes.  Returns a node on which a GPU has little memory, so that GPUs
 # fill up; the caller says how many there are to be.  Skips all tests where GPUs are not emulated.
 sub several_cards
 {
-	my ($name, $conf) = @_;
+	my ($name, $conf, %opt) = @_;
 	need_cuda();
-	my $node = new_node($name,
+	my $node = new_node($name, %opt,
 		conf => "restart_after_crash = off\nmax_worker_processes = 24\ngpuds.device_memory = 40MB\n"
 		  . "gpuds.staging_memory = 16MB\n" . ($conf // ''));
 
