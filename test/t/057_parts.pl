@@ -300,7 +300,8 @@ $standby->safe_psql('postgres', "SELECT gpuds_index_load('i', 1, 3)");
 standby_agrees('standby, made anew', '3');
 $node->stop('fast');
 $standby->promote;
-$standby->safe_psql('postgres', 'DELETE FROM t WHERE k % 3 = 0; VACUUM t; INSERT INTO t SELECT k + 1, v FROM t');
+$standby->safe_psql('postgres',
+	'DELETE FROM t WHERE k % 3 = 0; VACUUM t; INSERT INTO t SELECT k + 1, v FROM t');
 answers_agree($standby, 'promoted', @queries);
 check_index($standby, 'i', 'promoted: all parts are whole');
 $standby->stop('fast');

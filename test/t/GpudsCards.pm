@@ -12,8 +12,9 @@ use Test::More;
 
 our @EXPORT = qw(several_cards becomes cards_are fail_to_open lose_card answers_agree memory_is_kept);
 
-# Takes a name, lines of postgresql.conf, and what else new_node takes.  Returns a node on which a GPU has little memory, so that GPUs
-# fill up; the caller says how many there are to be.  Skips all tests where GPUs are not emulated.
+# Takes a name, lines of postgresql.conf, and what else new_node takes.  Returns a node on which a GPU has
+# little memory, so that GPUs fill up; the caller says how many there are to be.  Skips all tests where GPUs
+# are not emulated.
 sub several_cards
 {
 	my ($name, $conf, %opt) = @_;
