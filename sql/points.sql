@@ -41,6 +41,11 @@ INSERT INTO conditions VALUES ($$p <@ ANY ((SELECT array_agg(b) FROM boxes)::box
 	($$p <@ ANY ('{(100,1),(-100,0.5);(100,50.000001),(-100,50);(60,0.7),(-60,-5)}'::box[])$$), ($$p <@ ANY ('{}'::box[])$$), ($$p <@ ANY ('{NULL}'::box[])$$), ($$p ~= ANY ('{"(0,0)","(NaN,1)",NULL,"(inf,-inf)"}'::point[])$$),
 	($$p <@ ANY ('{"<(0,0),1>","<(2,2),1.5>","<(50,50),0.000005>"}'::circle[])$$), ($$p <@ NULL::box$$),
 	($$p <@ box '(40,40),(-40,-40)' AND p <@ circle '<(30,0),20>' AND p <@ ANY ('{(35,35),(0,-35);(60,1),(-60,-1)}'::box[])$$),
+	-- many, some of them equal, some within others
+	($$p <@ ANY ((SELECT array_agg(box(point(-i % 70, -i % 70), point(i % 70, i % 35))) FROM generate_series(1, 300, 7) i)::box[])$$),
+	($$p <@ ANY ((SELECT array_agg(circle(b)) || array_agg(circle(center(b), 1e-5)) || circle '<(-60,60),30>' FROM boxes)::circle[])$$),
+	($$p <@ ANY ((SELECT array_agg(box(point(a.v, b.v), point(b.v, c.v))) FROM numbers a, numbers b, numbers c WHERE (a.n + b.n + c.n) % 31 = 0)::box[])$$),
+	($$p <@ ANY ((SELECT array_agg(box(q, q)) FROM (SELECT p AS q FROM t WHERE id % 3 = 0) x)::box[])$$),
 	($$p IS NULL OR p <@ box '(1,1),(0,0)'$$), ($$p IS NOT NULL AND p <@ box '(1,1),(0,0)'$$), ($$p IS NULL AND p <@ box '(1,1),(0,0)'$$);
 
 -- An answer is the ids and the points with their bytes; or that core raises an error, of rows that an index need not look at

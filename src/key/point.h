@@ -111,6 +111,6 @@ gpuds_point_value(GpudsCode code, Point *point)
 }
 
 /* point.c */
-extern bool gpuds_point_passes(const GpudsPointTest *test, GpudsCode code);
+extern bool gpuds_point_passes(GpudsPointTest *test, GpudsCode code);
 
 #endif /* GPUDS_KEY_POINT_H */

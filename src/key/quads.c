@@ -19,9 +19,6 @@
 
 #include "key/quads.h"
 
-/* A share of the rectangle's area that all parts together may have too many. */
-#define ENOUGH 0.5
-
 /* Sides of squares, in those of the rectangle, are cut off at this and its inverse. */
 #define LONGEST 1e100
 
@@ -139,39 +136,12 @@ find_worst(const Part *parts, int n, double *all)
 }
 
 /*
- * Sorts ranges, which are disjoint and few, and makes one of those that follow each other; returns how many
- * there are then.
- */
-static int
-join_ranges(GpudsCodeRange *ranges, int n)
-{
-	int kept = 0;
-
-	for (int i = 1; i < n; i++)
-	{
-		const GpudsCodeRange range = ranges[i];
-		int k = i;
-
-		for (; k > 0 && ranges[k - 1].lo > range.lo; k--)
-			ranges[k] = ranges[k - 1];
-		ranges[k] = range;
-	}
-	for (int i = 1; i < n; i++)
-	{
-		if (ranges[i].lo - 1 == ranges[kept].hi)
-			ranges[kept].hi = ranges[i].hi;
-		else
-			ranges[++kept] = ranges[i];
-	}
-	return kept + 1;
-}
-
-/*
- * Writes intervals of codes that together have all points of a rectangle, and few others: disjoint and
- * ascending ones, of which there may be so many, from 1 to GPUDS_MAX_QUADS.  Returns how many there are.
+ * Writes quads that together have all points of a rectangle, and others, in disjoint squares: from 1 to so
+ * many, GPUDS_MAX_QUADS at most, and no more than are needed to have so many times its area too much.
+ * Returns how many there are.
  */
 int
-gpuds_quads(const GpudsRectangle *rectangle, int most, GpudsCodeRange *ranges)
+gpuds_quads(const GpudsRectangle *rectangle, int most, double enough, GpudsQuad *quads)
 {
 	Part parts[GPUDS_MAX_QUADS];
 	Unit unit;
@@ -190,14 +160,15 @@ gpuds_quads(const GpudsRectangle *rectangle, int most, GpudsCodeRange *ranges)
 		double all;
 		const int worst = find_worst(parts, n, &all);
 
-		if (all <= ENOUGH)
+		if (all <= enough)
 			break;
 		n += split(&unit, parts, n, worst);
 	}
 	for (int i = 0; i < n; i++)
 	{
-		ranges[i].lo = gpuds_zorder(parts[i].rectangle.lo[0], parts[i].rectangle.lo[1]);
-		ranges[i].hi = gpuds_zorder(parts[i].rectangle.hi[0], parts[i].rectangle.hi[1]);
+		quads[i].codes.lo = gpuds_zorder(parts[i].rectangle.lo[0], parts[i].rectangle.lo[1]);
+		quads[i].codes.hi = gpuds_zorder(parts[i].rectangle.hi[0], parts[i].rectangle.hi[1]);
+		quads[i].bits = parts[i].bit == 0 ? 0 : 2 * (pg_leftmost_one_pos64(parts[i].bit) + 1);
 	}
-	return join_ranges(ranges, n);
+	return n;
 }

@@ -12,6 +12,7 @@
 #include "utils/rel.h"
 
 #include "key/code.h"
+#include "key/shapes.h"
 
 /*
  * The codes that a column may have, and whether it may be NULL.  Codes of up
@@ -67,6 +68,9 @@ extern void gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, Scan
 
 /* point.c */
 extern void gpuds_point_narrow(ScanKey key, GpudsCodeSet *set);
+
+/* shapes.c */
+extern void gpuds_shapes_codes(GpudsShapes *shapes, GpudsCodeSet *set);
 
 /* key_filter.c */
 extern GpudsKeyFilter *gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first);
