@@ -442,7 +442,7 @@ gpuds_elements_ask_value(const GpudsElements *elements, uint64 hash)
 	if (!elements->by_value && first < elements->ends[place])
 	{
 		__builtin_prefetch(DatumGetPointer(elements->elements[first].value));
-		__builtin_prefetch(DatumGetPointer(elements->elements[first].value) + CACHE_LINE);
+		__builtin_prefetch((char *) DatumGetPointer(elements->elements[first].value) + CACHE_LINE);
 	}
 }
 
