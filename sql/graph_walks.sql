@@ -176,6 +176,30 @@ SELECT * FROM gpuds_neighbors('edges_out', '{1}'::int[]);
 SELECT * FROM gpuds_neighbors('edges_out', '{1}'::bigint[], 'length');
 SELECT * FROM gpuds_neighbors('typed_uuid', '{}'::uuid[], 'f');
 
+-- patterns of as many edges as a query says: each hop is a join by its index
+CREATE TABLE towns (id bigint, name text);
+INSERT INTO towns SELECT i, 'town ' || i FROM generate_series(-30, 30) i;
+INSERT INTO towns VALUES (NULL, 'nowhere'), (1, 'another 1');
+CREATE INDEX towns_id ON towns USING gpu_btree (id);
+VACUUM ANALYZE edges, towns;
+\set ECHO none
+CREATE FUNCTION hops(query text) RETURNS text LANGUAGE plpgsql
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_nestloop = off SET gpuds.enable_join = on AS $$
+BEGIN
+	RETURN (SELECT count(*) FROM regexp_matches(plan_of(query), 'GpudsJoin', 'g')) || ' joins, '
+		|| CASE WHEN digest_of(query, false) = right_digest_of(query, false) THEN 'right' ELSE 'wrong' END;
+END $$;
+\set ECHO all
+SELECT hops('SELECT c.name, d.dst FROM towns a JOIN edges b ON b.src = a.id JOIN towns c ON c.id = b.dst JOIN edges d ON d.src = c.id WHERE a.name < ''town 2''');
+SELECT hops('SELECT b.src, d.src, f.dst FROM edges b JOIN edges d ON d.src = b.dst JOIN edges f ON f.src = d.dst WHERE b.km > 5 AND f.km < 7');
+SELECT hops('SELECT b.src, count(*), sum(d.km) FROM edges b JOIN edges d ON d.dst = b.src WHERE b.src <> d.src GROUP BY b.src');
+SELECT hops('SELECT b.src, d.src, f.src FROM edges b JOIN edges d ON d.src = b.dst JOIN edges f ON f.src = d.dst AND f.dst = b.src');
+BEGIN;
+DELETE FROM edges WHERE km = 3;
+INSERT INTO edges SELECT i, i + 1, 8 FROM generate_series(-30, 30) i;
+SELECT hops('SELECT b.src, d.src, f.dst FROM edges b JOIN edges d ON d.src = b.dst JOIN edges f ON f.src = d.dst WHERE b.km > 5 AND f.km < 7');
+ROLLBACK;
+
 -- privileges on each column, and row security
 CREATE ROLE regress_gpuds_walker;
 GRANT USAGE ON SCHEMA test_graph_walks TO regress_gpuds_walker;
