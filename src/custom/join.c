@@ -77,9 +77,10 @@ open_inner(GpudsJoinState *state, int eflags)
 	if (state->layout.lossy)
 		state->hashes.context = AllocSetContextCreate(estate->es_query_cxt, "gpuds hashes",
 													  ALLOCSET_SMALL_SIZES);
-	for (int i = 1; i < list_length(oids); i++)
-		types[i - 1] = list_nth_oid(oids, i);
-	gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 1, types);
+	for (int i = 2; i < list_length(oids); i++)
+		types[i - 2] = list_nth_oid(oids, i);
+	if (!OidIsValid(state->shape_function))
+		gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 2, types);
 	if (state->heap_free)
 		find_columns_of_index(state);
 }
@@ -290,8 +291,10 @@ restart(GpudsJoinState *state)
 	state->outer_end = state->counted = false;
 	state->target = GPUDS_JOIN_FIRST_ROWS;
 	/* It knows nothing of filters. */
-	state->asks_for_marks = state->only_marks && state->heap_free && state->tested == NIL;
+	state->asks_for_marks = state->only_marks && state->heap_free && state->tested == NIL &&
+							!OidIsValid(state->shape_function);
 	state->filter = NULL;
+	state->shapes = NULL;
 }
 
 /* Number of a plan's relation from its place among all. */
@@ -401,6 +404,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	state->right_semi = list_nth_int(facts, FACT_RIGHT_SEMI);
 	state->counts = list_nth_int(facts, FACT_COUNTS);
 	state->index_oid = linitial_oid(list_nth(plan->custom_private, JOIN_OIDS));
+	state->shape_function = lsecond_oid(list_nth(plan->custom_private, JOIN_OIDS));
 	state->ninner = list_length(columns);
 	state->columns = palloc(Max(state->ninner, 1) * sizeof(AttrNumber));
 	foreach (lc, columns)

@@ -50,7 +50,7 @@ enum
 	 * EXPLAIN and EvalPlanQual, or tested in entries
 	 */
 	JOIN_COLUMNS,
-	JOIN_OIDS /* of the index, then of the keys' types */
+	JOIN_OIDS /* of the index, of the function of shapes, or none, then of the keys' types */
 };
 
 enum

@@ -102,6 +102,21 @@ make_probe(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntr
 	return known;
 }
 
+/* The same of a row that is joined by a shape, which is added to those of the batch. */
+static bool
+add_shape(GpudsJoinState *state, TupleTableSlot *slot, uint64 number, GpudsEntry *probe)
+{
+	Datum value;
+	bool isnull = true;
+
+	if (state->key_columns == NULL)
+		evaluate_keys(state, slot, &value, &isnull);
+	else
+		value = slot_getattr(slot, state->key_columns[0], &isnull);
+	probe->t = number;
+	return !isnull && gpuds_shapes_add(state->shapes, state->shape_function, value);
+}
+
 /* Memory that a row takes, beside what is kept of it: also to sort the probe, its interval and group. */
 #define ROW_BYTES (sizeof(bool) + 4 * sizeof(GpudsEntry))
 
@@ -188,7 +203,9 @@ keep_row(GpudsJoinState *state, TupleTableSlot *slot)
 {
 	Size bytes = ROW_BYTES;
 	GpudsEntry probe;
-	bool has_probe = make_probe(state, slot, state->nrows, &probe);
+	const Size before = state->shapes ? gpuds_shapes_bytes(state->shapes) : 0;
+	const bool has_probe = state->shapes ? add_shape(state, slot, state->nrows, &probe)
+										 : make_probe(state, slot, state->nrows, &probe);
 
 	if (!has_probe && !gpuds_join_keeps_unmatched(state))
 		return 0;
@@ -205,6 +222,8 @@ keep_row(GpudsJoinState *state, TupleTableSlot *slot)
 	state->matched[state->nrows++] = false;
 	if (has_probe)
 		state->probes[state->nprobes++] = probe;
+	if (state->shapes)
+		bytes += gpuds_shapes_bytes(state->shapes) - before;
 	return bytes;
 }
 
@@ -247,16 +266,31 @@ ask_device_for_marks(GpudsJoinState *state)
 													  state->matched);
 }
 
+/* Begins to collect the shapes of so many rows. */
+static void
+begin_shapes(GpudsJoinState *state, int64 n)
+{
+	MemoryContext old = MemoryContextSwitchTo(state->batch);
+
+	state->shapes = gpuds_shapes_begin(n);
+	MemoryContextSwitchTo(old);
+}
+
 /* Gets a batch of outer rows; false: there are none. */
 static bool
 load_rows(GpudsJoinState *state)
 {
 	const Size most = (Size) work_mem * 1024;
-	const int64 n = rows_of_batch(state);
+	int64 n = rows_of_batch(state);
 	Size bytes = 0;
 
 	MemoryContextReset(state->batch);
 	state->nrows = state->nprobes = 0;
+	if (OidIsValid(state->shape_function))
+	{
+		n = Min(n, (int64) (most / GPUDS_SHAPE_BYTES) + 1);
+		begin_shapes(state, n);
+	}
 	expect_rows(state, n, most);
 	while (!state->outer_end && state->nrows < n && bytes < most)
 	{
@@ -270,7 +304,8 @@ load_rows(GpudsJoinState *state)
 			bytes += keep_row(state, slot);
 	}
 	ask_device_for_marks(state);
-	group_probes(state);
+	if (state->shapes == NULL)
+		group_probes(state);
 	return state->nrows > 0;
 }
 
@@ -320,9 +355,12 @@ gpuds_join_load_batch(GpudsJoinState *state)
 	if (state->target < GPUDS_JOIN_MOST_MARKED_ROWS)
 		state->target *= GPUDS_JOIN_ROWS_GROWTH;
 	state->group = 0;
-	if (some && state->ngroups > 0)
-	{
+	if (some && state->shapes && state->nprobes > 0)
+		gpuds_scan_set_shapes(state->scan, &state->layout, state->shapes);
+	else if (some && state->ngroups > 0)
 		gpuds_scan_set_probes(state->scan, &state->probe, state->keys_of_groups, state->ngroups);
+	if (some && gpuds_join_asks(state))
+	{
 		gpuds_visible_before_barrier(&state->visible);
 		gpuds_scan_begin_batches(state->scan, state->weight);
 	}

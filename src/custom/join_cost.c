@@ -23,6 +23,7 @@
 #include "custom/custom.h"
 #include "custom/join.h"
 #include "custom/join_plan.h"
+#include "key/shapes.h"
 
 /*
  * In units of cpu_operator_cost: keeping, sorting, probing and giving back an outer row, 45 to 175 ns by the
@@ -31,6 +32,13 @@
 #define ROW_OPERATORS 4
 #define ENTRY_OPERATORS 1
 #define PAIR_OPERATORS 1
+
+/*
+ * The same of making a shape's intervals and looking for them, beside the row, and how many entries there are
+ * for one that is in it.
+ */
+#define SHAPE_OPERATORS 80
+#define SHAPE_ENTRIES 3
 
 /* Of these, reading a key that is sorted with all others; and writing it to a file, and merging it. */
 #define KEY_OPERATORS 1
@@ -322,12 +330,27 @@ work_out(PlannerInfo *root, Costing *costing, const Path *outer)
 		add_different_keys(costing, Max(memory / (2 * sizeof(GpudsEntry)), GPUDS_JOIN_FIRST_ROWS));
 	else
 	{
-		const double row = ROW_BYTES + (plan->keeps ? MAXALIGN(outer->pathtarget->width) : 0);
+		const double row = ROW_BYTES + (plan->keeps ? MAXALIGN(outer->pathtarget->width) : 0) +
+						   (OidIsValid(plan->shape) ? GPUDS_SHAPE_BYTES : 0);
 
 		add_all_batches(costing, Max(Min(memory / row, GPUDS_JOIN_MOST_ROWS), 1));
 	}
 	costing->work.entries = Min(costing->work.entries, costing->work.rounds * Max(plan->inner->tuples, 1));
 	costing->work.visits = Min(costing->work.visits, costing->work.entries);
+}
+
+/* What outer rows cost with their probes or shapes, and entries that are looked at. */
+static Cost
+cost_looking(const GpudsJoinPlan *plan, const Work *work, double rows)
+{
+	const bool shapes = OidIsValid(plan->shape);
+	const double entries = shapes ? Min(SHAPE_ENTRIES * work->entries,
+										Max(work->entries, work->rounds * plan->inner->tuples))
+								  : work->entries;
+
+	return (rows * (ROW_OPERATORS + (shapes ? SHAPE_OPERATORS : 0)) +
+			entries * (ENTRY_OPERATORS + plan->ntests)) *
+		   cpu_operator_cost;
 }
 
 /*
@@ -365,9 +388,8 @@ gpuds_join_cost(PlannerInfo *root, CustomPath *path, const GpudsJoinPlan *plan, 
 		sorting = cost_keys(rows);
 	visits = heap_visits(&costing);
 	run = work->batches * start + key_cost.startup + quals.startup;
-	run += (plan->right_semi ? work->groups : rows) *
-		   (ROW_OPERATORS * cpu_operator_cost + key_cost.per_tuple);
-	run += work->entries * (ENTRY_OPERATORS + plan->ntests) * cpu_operator_cost;
+	run += cost_looking(plan, work, plan->right_semi ? work->groups : rows);
+	run += (plan->right_semi ? work->groups : rows) * key_cost.per_tuple;
 	run += work->pairs * (PAIR_OPERATORS * cpu_operator_cost + quals.per_tuple);
 	/* Of pages each process counts all that it needs, as core has it: so does a parallel sequential scan. */
 	run += gpuds_covering_heap_cost(root, plan->inner, visits, heap_rounds(&costing));

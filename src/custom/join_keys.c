@@ -370,7 +370,10 @@ gpuds_join_keys(PlannerInfo *root, const GpudsJoinPlan *plan, const RelOptInfo *
 	keys->distinct = estimate_num_groups(root, outer_keys(plan), rows, NULL, NULL);
 	keys->matches = keys->by_core / rows;
 	keys->found = Min(keys->matches, 1);
-	if (outer->rows < FEW_ROWS || ncolumns == 0)
+	/* Nobody knows how many shapes are equal. */
+	if (OidIsValid(plan->shape))
+		keys->distinct = rows;
+	if (outer->rows < FEW_ROWS || ncolumns == 0 || OidIsValid(plan->shape))
 		return;
 	answer = answer_of(root, plan, ncolumns);
 	if (!answer->known)

@@ -86,6 +86,72 @@ find_group(GpudsJoinState *state, const GpudsEntry *entry)
 			 RelationGetRelationName(state->index));
 }
 
+/*
+ * The next outer row whose shape has the point of the match at hand, and for which a match that it has had is
+ * not enough; -1: there is none.
+ */
+static int64
+next_in_shape(GpudsJoinState *state)
+{
+	int64 number;
+
+	while ((number = gpuds_shapes_next(state->shapes, &state->shaped)) >= 0)
+	{
+		const int64 row = (int64) (state->probes[number].t & ENTRY_TID_MASK);
+
+		if (!state->matched[row] || !gpuds_join_wants_one_match(state))
+			return row;
+		CHECK_FOR_INTERRUPTS();
+	}
+	return -1;
+}
+
+/* Begins with the rows whose shapes have an entry's point, which is near what another one was. */
+static void
+find_shapes(GpudsJoinState *state, const GpudsEntry *entry, int64 near)
+{
+	gpuds_shapes_find_entry(state->shapes, &state->layout, entry, near, &state->shaped);
+}
+
+/* Finds an entry's group, or where its shapes are; false: no outer row wants it. */
+static bool
+find_wanting(GpudsJoinState *state, const GpudsEntry *entry)
+{
+	if (state->shapes)
+	{
+		find_shapes(state, entry, state->group);
+		state->group = state->shaped.near;
+		return next_in_shape(state) >= 0;
+	}
+	find_group(state, entry);
+	return state->right_semi || !state->groups[state->group].settled;
+}
+
+/* Has a match become one that no outer row wants any more? */
+static bool
+is_settled(GpudsJoinState *state, const GpudsJoinMatch *match)
+{
+	if (state->shapes)
+	{
+		if (!gpuds_join_wants_one_match(state))
+			return false;
+		find_shapes(state, &match->entry, match->group);
+		return next_in_shape(state) < 0;
+	}
+	return !state->right_semi && state->groups[match->group].settled;
+}
+
+/* All outer rows whose shapes have an entry's point have a match. */
+static void
+mark_shapes(GpudsJoinState *state, const GpudsEntry *entry, int64 near)
+{
+	int64 row;
+
+	find_shapes(state, entry, near);
+	while ((row = next_in_shape(state)) >= 0)
+		state->matched[row] = true;
+}
+
 /* All outer rows of a group have a match. */
 static void
 mark_group(GpudsJoinState *state, GpudsJoinGroup *group)
@@ -94,6 +160,26 @@ mark_group(GpudsJoinState *state, GpudsJoinGroup *group)
 		state->matched[state->probes[i].t & ENTRY_TID_MASK] = true;
 	group->end = group->first;
 	group->settled = true;
+}
+
+/* All outer rows that an entry matches with have a match. */
+static void
+mark_rows(GpudsJoinState *state, const GpudsEntry *entry, int64 group)
+{
+	if (state->shapes)
+		mark_shapes(state, entry, group);
+	else
+		mark_group(state, &state->groups[group]);
+}
+
+/* No further match is wanted of the rows that one makes marks of, which are set later. */
+static void
+settle(GpudsJoinState *state, const GpudsJoinMatch *match)
+{
+	if (state->shapes)
+		mark_shapes(state, &match->entry, match->group);
+	else
+		state->groups[match->group].settled = true;
 }
 
 /* Leaves in a batch the entries that pass the filter, which are put into an array of the caller's. */
@@ -135,13 +221,12 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 	{
 		GpudsJoinMatch *match = &state->matches[state->nmatches];
 
-		find_group(state, &batch->entries[i]);
-		if (gpuds_join_is_settled(state, state->group))
+		if (!find_wanting(state, &batch->entries[i]))
 			continue;
 		/* Marks take only rows that are visible to all. */
 		if (state->only_marks && state->heap_free && to_all[i])
 		{
-			mark_group(state, &state->groups[state->group]);
+			mark_rows(state, &batch->entries[i], state->group);
 			marks++;
 			continue;
 		}
@@ -180,7 +265,7 @@ order_matches(GpudsJoinState *state)
 	{
 		const GpudsJoinMatch *match = &state->matches[i];
 
-		if (!match->visible && !gpuds_join_is_settled(state, match->group))
+		if (!match->visible && !is_settled(state, match))
 			gpuds_visible_order(&state->visible, match->entry.t & ENTRY_TID_MASK, i);
 	}
 	gpuds_visible_sort_order(&state->visible);
@@ -200,11 +285,11 @@ look_all_up(GpudsJoinState *state)
 	{
 		GpudsJoinMatch *match = ordered_match(state, i);
 
-		if (gpuds_join_is_settled(state, match->group))
+		if (is_settled(state, match))
 			continue;
 		match->visible = gpuds_visible_sees(&state->visible, i, &match->entry);
 		if (match->visible && state->only_marks)
-			state->groups[match->group].settled = true;
+			settle(state, match);
 	}
 }
 
@@ -217,7 +302,7 @@ gpuds_join_collect_matches(GpudsJoinState *state)
 	state->nmatches = 0;
 	state->at = 0;
 	state->member = -1;
-	if (state->ngroups == 0)
+	if (!gpuds_join_asks(state))
 		return false;
 	while (state->nmatches < MATCH_PIECE && gpuds_scan_has_more(state->scan))
 	{
@@ -251,8 +336,7 @@ begin_match(GpudsJoinState *state, const GpudsJoinMatch *match)
 			set_inner_entry(state, &match->entry);
 		return match->visible;
 	}
-	if (gpuds_join_is_settled(state, match->group) ||
-		!gpuds_visible_look_up(&state->visible, state->at, &match->entry))
+	if (is_settled(state, match) || !gpuds_visible_look_up(&state->visible, state->at, &match->entry))
 		return false;
 	set_inner_row(state);
 	return true;
@@ -318,6 +402,47 @@ next_of_match(GpudsJoinState *state, GpudsJoinGroup *group)
 	return false;
 }
 
+/* The same of a match by a shape. */
+static bool
+next_in_shapes(GpudsJoinState *state)
+{
+	int64 row;
+
+	while ((row = next_in_shape(state)) >= 0)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (!is_pair(state, row))
+			continue;
+		state->matched[row] = true;
+		if (state->type != JOIN_ANTI)
+			return true;
+	}
+	return false;
+}
+
+/* The next pair of the piece, of rows that are joined by shapes. */
+static bool
+next_shape_pair(GpudsJoinState *state)
+{
+	const GpudsJoinMatch *match;
+
+	while ((match = current_match(state)) != NULL)
+	{
+		if (state->member < 0)
+		{
+			state->member = begin_match(state, match);
+			find_shapes(state, &match->entry, match->group);
+		}
+		if (state->member > 0 && state->only_marks)
+			mark_shapes(state, &match->entry, match->group);
+		else if (state->member > 0 && next_in_shapes(state))
+			return true;
+		state->at++;
+		state->member = -1;
+	}
+	return false;
+}
+
 /* The next inner row of the piece that a right semijoin gives. */
 static bool
 next_inner(GpudsJoinState *state)
@@ -343,7 +468,8 @@ gpuds_join_next_pair(GpudsJoinState *state)
 
 	if (state->right_semi)
 		return next_inner(state);
-
+	if (state->shapes)
+		return next_shape_pair(state);
 	while ((match = current_match(state)) != NULL)
 	{
 		GpudsJoinGroup *group = &state->groups[match->group];

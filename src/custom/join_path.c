@@ -4,7 +4,8 @@
  *	  Paths of GpudsJoin: joins whose inner side is a table with an index on what it is joined by.
  *
  * A join condition becomes a key if it says that an index column equals an expression of the outer
- * side, or of neither side.  The keys are for the leading columns of one index.  What else the inner table is
+ * side, or of neither side; or that a point is in a shape of the outer side.  The keys are for the leading
+ * columns of one index.  What else the inner table is
  * asked for is tested in entries if it can be (filter.c); all other conditions are looked at for each pair of
  * rows.
  *
@@ -23,6 +24,7 @@
 #include <math.h>
 
 #include "access/sysattr.h"
+#include "catalog/pg_type.h"
 #include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
@@ -46,12 +48,29 @@
 #include "index/index.h"
 #include "key/key.h"
 
+/* Can an operator that is an index column's, of a type on the right, be a key: an equality that is exact? */
+static bool
+is_key(const IndexOptInfo *index, int column, Oid op, Oid type)
+{
+	return gpuds_index_has_equality(index, column, op) &&
+		   (gpuds_index_is_lossy(index, column) || gpuds_key_probe_is_exact(index->opcintype[column], type));
+}
+
+/* The function of an operator that says whether a point, a column of the index, is in a shape; or none. */
+static Oid
+shape_of(const IndexOptInfo *index, int column, int strategy, Oid type)
+{
+	return index->opcintype[column] == POINTOID ? gpuds_point_function(strategy, type) : InvalidOid;
+}
+
 /*
- * Does a condition say that an index column equals an expression without the inner side?  The
- * expression then, and *type, the type that it is compared as.
+ * Does a condition say that an index column equals an expression without the inner side, or that a point is
+ * in the shape that it gives?  The expression then; *type: the type that it is compared as; *shape: the
+ * function that says so of a shape.
  */
 static Node *
-key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int column, Relids outer, Oid *type)
+key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int column, Relids outer, Oid *type,
+	   Oid *shape)
 {
 	OpExpr *clause = (OpExpr *) rinfo->clause;
 	Relids varnos;
@@ -74,11 +93,12 @@ key_of(PlannerInfo *root, const RestrictInfo *rinfo, IndexOptInfo *index, int co
 	}
 	else
 		return NULL;
-	if (!OidIsValid(op) || !gpuds_index_has_equality(index, column, op) ||
+	if (!OidIsValid(op) || get_op_opfamily_strategy(op, index->opfamily[column]) == 0 ||
 		(OidIsValid(index->indexcollations[column]) && index->indexcollations[column] != clause->inputcollid))
 		return NULL;
 	get_op_opfamily_properties(op, index->opfamily[column], false, &strategy, &left, type);
-	if (!gpuds_index_is_lossy(index, column) && !gpuds_key_probe_is_exact(index->opcintype[column], *type))
+	*shape = shape_of(index, column, strategy, *type);
+	if (!OidIsValid(*shape) && !is_key(index, column, op, *type))
 		return NULL;
 	if (contain_volatile_functions(key) || contain_subplans(key))
 		return NULL;
@@ -99,10 +119,13 @@ add_key(PlannerInfo *root, GpudsJoinPlan *plan, int column, List *conditions, Re
 	{
 		RestrictInfo *rinfo = lfirst_node(RestrictInfo, lc);
 		Oid type;
-		Node *key = key_of(root, rinfo, plan->index, column, outer, &type);
+		Oid shape;
+		Node *key = key_of(root, rinfo, plan->index, column, outer, &type, &shape);
 
 		if (key == NULL)
 			continue;
+		/* Points are the only column of a key. */
+		plan->shape = shape;
 		plan->keys = lappend(plan->keys, key);
 		plan->types = lappend_oid(plan->types, type);
 		plan->conditions = lappend(plan->conditions, rinfo);
@@ -437,7 +460,8 @@ plan_join(PlannerInfo *root, RelOptInfo *rel, CustomPath *path, List *tlist, Lis
 	facts = list_concat(facts, list_make3_int(plan->keeps, plan->right_semi, plan->counts));
 	if (plan->counts)
 		add_counts(path, &scan->custom_scan_tlist);
-	scan->custom_private = list_make3(facts, columns, lcons_oid(plan->index->indexoid, plan->types));
+	scan->custom_private = list_make3(facts, columns,
+									  lcons_oid(plan->index->indexoid, lcons_oid(plan->shape, plan->types)));
 	return &scan->scan.plan;
 }
 
@@ -610,7 +634,8 @@ gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelO
 			(plan = plan_of(root, joinrel, outer, index, type, extra->restrictlist)) == NULL)
 			continue;
 		plan->unique = unique;
-		if (unique && add_right_semi(root, joinrel, plan, outer->cheapest_total_path, extra))
+		if (unique && !OidIsValid(plan->shape) &&
+			add_right_semi(root, joinrel, plan, outer->cheapest_total_path, extra))
 			continue;
 		path = path_of(root, joinrel, plan, outer_path);
 		if (!gpuds_join_cost(root, path, plan, outer_path))

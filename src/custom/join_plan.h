@@ -18,6 +18,7 @@ typedef struct GpudsJoinPlan
 	IndexOptInfo *index;
 	List *keys;       /* expressions of the outer side, for each leading column */
 	List *types;      /* OIDs: what each is compared as */
+	Oid shape;        /* the function that says whether a point is in the key, a shape; or none */
 	List *conditions; /* RestrictInfos that became keys, in the same order */
 	List *exact;      /* those of them that no pair has to be looked at for */
 	List *tested;     /* RestrictInfos that are tested in the inner table's entries, ... */

@@ -38,7 +38,7 @@ typedef struct GpudsJoinGroup
 typedef struct GpudsJoinMatch
 {
 	GpudsEntry entry;
-	uint32 group;
+	uint32 group; /* or near which shapes it is */
 	bool visible; /* the snapshot sees the row; unknown if the heap is to be visited anyway */
 } GpudsJoinMatch;
 
@@ -70,7 +70,8 @@ typedef struct GpudsJoinState
 	bool *inner_isnull;
 	TupleTableSlot *outer_slot; /* an outer row that was kept */
 	Oid index_oid;
-	Index inner; /* number of the inner table */
+	Oid shape_function; /* rows are joined by shapes that points are in; or none */
+	Index inner;        /* number of the inner table */
 
 	/* For EvalPlanQual, which joins single rows anew; NULL: it does not */
 	PlanState *inner_plan; /* the inner table's row: the inner columns of the scan tuple */
@@ -101,10 +102,13 @@ typedef struct GpudsJoinState
 	GpudsEntry *probes; /* sorted, with numbers of rows */
 	int64 nprobes;
 	int64 weight;               /* probes that there were before a GPU was asked for marks */
-	GpudsJoinGroup *groups;     /* none in a right semijoin */
+	GpudsJoinGroup *groups;     /* none in a right semijoin, nor of shapes */
 	GpudsEntry *keys_of_groups; /* room to sort probes before */
 	int64 ngroups;
-	int64 group; /* of the last entry */
+	int64 group; /* of the last entry, or near which shapes it was */
+
+	GpudsShapes *shapes;  /* of the batch: probes have the numbers of their rows */
+	GpudsShapesAt shaped; /* what is left of them for the match at hand */
 
 	GpudsSorter *sorter; /* of a right semijoin, when the outer rows have been read */
 
@@ -112,7 +116,7 @@ typedef struct GpudsJoinState
 	int64 nmatches;
 	int64 matches_size;
 	int64 at;     /* match to give pairs of */
-	int64 member; /* probe of its group, -1: the match has not been looked at */
+	int64 member; /* probe of its group; -1: the match has not been looked at; of shapes 0 if it is none */
 	int64 rest;   /* outer row */
 
 	GpudsNodeCounters counters;
@@ -136,11 +140,11 @@ gpuds_join_keeps_unmatched(const GpudsJoinState *state)
 	return state->type == JOIN_LEFT || state->type == JOIN_ANTI;
 }
 
-/* Is no further match of a group wanted? */
+/* Is the index asked about a batch? */
 static inline bool
-gpuds_join_is_settled(const GpudsJoinState *state, int64 group)
+gpuds_join_asks(const GpudsJoinState *state)
 {
-	return !state->right_semi && state->groups[group].settled;
+	return state->shapes ? state->nprobes > 0 : state->ngroups > 0;
 }
 
 /*

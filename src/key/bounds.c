@@ -44,22 +44,10 @@ stay_unsorted(const GpudsKeyLayout *layout, const GpudsCodeSet *sets)
 	return true;
 }
 
-/*
- * Works out which entries the scan keys ask for.  What is not in set itself is
- * allocated in the current memory context and kept until that is reset; scalar
- * keys on leading columns allocate nothing.  No keys ask for all entries.  The
- * layout must live as long as the set.
- *
- * Depends on TimeZone if keys compare timestamptz with its relatives.  Only then, and by lossy columns, may
- * it set recheck.
- */
-void
-gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys, GpudsKeySet *set)
+/* A set of nothing. */
+static void
+init_set(GpudsKeySet *set)
 {
-	GpudsCodeSet sets[GPUDS_KEY_MAX_COLUMNS]; /* one for each column, which all keys on it narrow */
-	GpudsKeyProduct product;
-	int64 n;
-
 	set->intervals = &set->single;
 	set->nintervals = 0;
 	set->points = set->all_points = NULL;
@@ -70,27 +58,17 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->total = set->first = 0;
 	set->batch = 1;
 	set->product = NULL;
+}
 
-	memset(sets, 0, layout->nkeys * sizeof(GpudsCodeSet));
-	for (int i = 0; i < nkeys; i++)
-	{
-		GpudsCodeSet *narrowed = &sets[keys[i].sk_attno - 1];
-		bool fuzzy = false;
-
-		gpuds_key_narrow(index, layout, &keys[i], sets, &fuzzy);
-		if (gpuds_key_finds_candidates(layout, &keys[i]))
-			set->candidates |= fuzzy || !layout->ordered;
-		else
-			set->recheck |= fuzzy;
-		if (narrowed->n == 0 && !narrowed->null)
-			return;
-	}
-
-	for (int i = 0; i < layout->nkeys; i++)
-	{
-		if (i > 0 || !stay_unsorted(layout, sets))
-			gpuds_set_sort(&sets[i]);
-	}
+/*
+ * Makes the first batch of intervals of the columns' sets, which are ascending ones.  Returns how many
+ * columns the intervals are of.
+ */
+static int
+make_intervals(const GpudsKeyLayout *layout, GpudsCodeSet *sets, GpudsKeySet *set)
+{
+	GpudsKeyProduct product;
+	int64 n;
 
 	for (int i = 0; i < layout->nkeys; i++)
 	{
@@ -118,7 +96,64 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 			set->product = gpuds_product_keep(&product);
 		gpuds_product_write(&product, 0, set->intervals, set->nintervals);
 	}
-	set->filter = gpuds_key_filter(layout, sets, product.ncolumns);
+	return product.ncolumns;
+}
+
+/*
+ * Works out which entries the scan keys ask for.  What is not in set itself is
+ * allocated in the current memory context and kept until that is reset; scalar
+ * keys on leading columns allocate nothing.  No keys ask for all entries.  The
+ * layout must live as long as the set.
+ *
+ * Depends on TimeZone if keys compare timestamptz with its relatives.  Only then, and by lossy columns, may
+ * it set recheck.
+ */
+void
+gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nkeys, GpudsKeySet *set)
+{
+	GpudsCodeSet sets[GPUDS_KEY_MAX_COLUMNS]; /* one for each column, which all keys on it narrow */
+	int ncolumns;
+
+	init_set(set);
+	memset(sets, 0, layout->nkeys * sizeof(GpudsCodeSet));
+	for (int i = 0; i < nkeys; i++)
+	{
+		GpudsCodeSet *narrowed = &sets[keys[i].sk_attno - 1];
+		bool fuzzy = false;
+
+		gpuds_key_narrow(index, layout, &keys[i], sets, &fuzzy);
+		if (gpuds_key_finds_candidates(layout, &keys[i]))
+			set->candidates |= fuzzy || !layout->ordered;
+		else
+			set->recheck |= fuzzy;
+		if (narrowed->n == 0 && !narrowed->null)
+			return;
+	}
+
+	for (int i = 0; i < layout->nkeys; i++)
+	{
+		if (i > 0 || !stay_unsorted(layout, sets))
+			gpuds_set_sort(&sets[i]);
+	}
+
+	ncolumns = make_intervals(layout, sets, set);
+	set->filter = gpuds_key_filter(layout, sets, ncolumns);
+}
+
+/*
+ * The set of what shapes ask for of an index's first column, in which they can be found then.  Entries of
+ * which points are in no shape are in the set, too: there is no filter.  Otherwise as gpuds_key_set.
+ */
+void
+gpuds_key_set_of_shapes(const GpudsKeyLayout *layout, GpudsShapes *shapes, GpudsKeySet *set)
+{
+	GpudsCodeSet sets[GPUDS_KEY_MAX_COLUMNS]; /* one for each column, as above */
+
+	init_set(set);
+	memset(sets, 0, layout->nkeys * sizeof(GpudsCodeSet));
+	gpuds_shapes_codes(shapes, &sets[0]);
+	if (sets[0].n > 0)
+		(void) make_intervals(layout, sets, set);
 }
 
 /* Puts the set's points in order, leaves one of each, and goes to the first batch. */

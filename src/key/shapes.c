@@ -51,7 +51,6 @@ struct GpudsShapes
 	GpudsQuad *quads; /* until gpuds_shapes_codes */
 	Square
 		*squares; /* as many, by lo, larger ones first; NULL: of a single shape, that is looked at itself */
-	int64 near;   /* the square that was found last: codes come in order, mostly */
 };
 
 #define ST_SORT sort_ranges
@@ -151,7 +150,7 @@ is_around(const Square *a, const Square *b)
 static void
 make_squares(GpudsShapes *shapes)
 {
-	Square *squares = gpuds_alloc_array(shapes->nquads, sizeof(Square));
+	Square *squares = MemoryContextAllocHuge(GetMemoryChunkContext(shapes), shapes->nquads * sizeof(Square));
 
 	for (int64 i = 0; i < shapes->nquads; i++)
 	{
@@ -166,7 +165,6 @@ make_squares(GpudsShapes *shapes)
 		squares[i].around = around;
 	}
 	shapes->squares = squares;
-	shapes->near = 0;
 }
 
 /* Sorts n ranges, makes one of those that overlap or follow each other, and returns how many there are. */
@@ -188,7 +186,7 @@ merge_ranges(GpudsCodeRange *ranges, int64 n)
 
 /*
  * Sets the codes of all shapes, and of points near them, when all have been added; shapes can be found then.
- * Both are of the current memory context.
+ * The set is of the current memory context.
  */
 void
 gpuds_shapes_codes(GpudsShapes *shapes, GpudsCodeSet *set)
@@ -210,18 +208,23 @@ gpuds_shapes_codes(GpudsShapes *shapes, GpudsCodeSet *set)
 	shapes->quads = NULL;
 }
 
-/* The last square that begins at a code or before it; -1: none does. */
+/* Memory of the shapes that have been added, and of the intervals that they become, about. */
+Size
+gpuds_shapes_bytes(const GpudsShapes *shapes)
+{
+	return shapes->n * sizeof(GpudsShape) + shapes->nquads * (sizeof(GpudsQuad) + sizeof(Square) +
+															  sizeof(GpudsCodeRange) + sizeof(GpudsInterval));
+}
+
+/* The last square that begins at a code or before it, perhaps behind another one; -1: none does. */
 static int64
-last_begun(const GpudsShapes *shapes, GpudsCode code)
+last_begun(const GpudsShapes *shapes, GpudsCode code, int64 near)
 {
 	const Square *squares = shapes->squares;
-	int64 lo = shapes->near;
-	int64 step = 1;
-	int64 hi;
+	int64 lo = squares[near].lo <= code ? near : 0;
+	int64 hi = lo;
 
-	if (squares[lo].lo > code)
-		lo = 0;
-	for (hi = lo; hi < shapes->nquads && squares[hi].lo <= code; step *= 2)
+	for (int64 step = 1; hi < shapes->nquads && squares[hi].lo <= code; step *= 2)
 	{
 		lo = hi + 1;
 		hi += step;
@@ -239,19 +242,31 @@ last_begun(const GpudsShapes *shapes, GpudsCode code)
 	return lo - 1;
 }
 
-/* Begins to look for the shapes that have the point of a code. */
+/*
+ * Begins to look for the shapes that have the point of a code.  near: 0, or what was near (at->near) a code
+ * that is not far away, which is faster.
+ */
 void
-gpuds_shapes_find(GpudsShapes *shapes, GpudsCode code, GpudsShapesAt *at)
+gpuds_shapes_find(const GpudsShapes *shapes, GpudsCode code, int64 near, GpudsShapesAt *at)
 {
 	at->code = code;
 	gpuds_zorder_coordinates(code, &at->at[0], &at->at[1]);
-	if (shapes->squares == NULL)
-	{
-		at->square = shapes->n - 1;
-		return;
-	}
-	at->square = last_begun(shapes, code);
-	shapes->near = Max(at->square, 0);
+	at->square = shapes->squares ? last_begun(shapes, code, near) : shapes->n - 1;
+	at->near = Max(at->square, 0);
+}
+
+/* The same of an entry's first column, which is not NULL. */
+void
+gpuds_shapes_find_entry(const GpudsShapes *shapes, const GpudsKeyLayout *layout, const GpudsEntry *entry,
+						int64 near, GpudsShapesAt *at)
+{
+	const GpudsKeyColumn *column = &layout->column[0];
+	GpudsKeyString key;
+	GpudsCode code;
+
+	gpuds_key_from_entry(entry, layout->nwords, &key);
+	code = gpuds_key_get(&key, column->shift, column->bits);
+	gpuds_shapes_find(shapes, column->descending ? ~code : code, near, at);
 }
 
 /* The number of the next shape that has the point; -1: there is none.  Raises what core's operators do. */

@@ -36,6 +36,22 @@ gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const Gpud
 	scan->xs_recheck = false;
 }
 
+/* The same of shapes, which points are in; the layout and they must live as long as that is asked for. */
+void
+gpuds_scan_set_shapes(IndexScanDesc scan, const GpudsKeyLayout *layout, GpudsShapes *shapes)
+{
+	GpudsCursor *cursor = scan->opaque;
+	MemoryContext old;
+
+	gpuds_cursor_hand_on_killed(cursor);
+	gpuds_cursor_forget_keys(cursor);
+	old = MemoryContextSwitchTo(cursor->key_context);
+	gpuds_key_set_of_shapes(layout, shapes, &cursor->set);
+	MemoryContextSwitchTo(old);
+	gpuds_cursor_restart(cursor, true);
+	scan->xs_recheck = false;
+}
+
 /* Have all entries that a scan finds by its keys values that were asked for? */
 bool
 gpuds_scan_is_exact(IndexScanDesc scan)
