@@ -24,19 +24,20 @@ SELECT * FROM check_type('name', '{name,bytes_text}');
 SELECT * FROM check_type('bytea', '{bytea}');
 SELECT * FROM check_type('bytes_char', '{bytes_char}');
 
--- Thousands of values that begin alike, in keys of one column and of several, in all directions
+-- Thousands of values that begin alike, in keys of one column and of several, in all directions; here and below
+-- indexes are older than rows, so that their codes have no stems, and runs are long
 DROP TABLE t;
 CREATE TABLE t (id int, s text COLLATE "C", v varchar(80) COLLATE "C", b bytea, c char(30) COLLATE "C", n int, x text COLLATE "C") WITH (autovacuum_enabled = off);
-INSERT INTO t SELECT i, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 7 = 0 THEN left(md5(i::text), i % 20) ELSE '/usr/share/doc/' || md5((i % 1700)::text) END,
-	'abcdefghijkl' || substr('mmmnno', i % 6 + 1, i % 3) || repeat('x', i % 4) || (i % 90), decode(repeat('00', i % 17) || substr(md5((i % 13)::text), 1, 2 * (i % 5)), 'hex'),
-	repeat('c', 12 + i % 5) || i % 11, i % 5, CASE WHEN i % 9 = 0 THEN NULL ELSE 'tail of the key ' || (i % 31) END
-FROM generate_series(1, 6000) i;
 CREATE INDEX t_s ON t USING gpu_btree (s);
 CREATE INDEX t_v ON t USING gpu_btree (v DESC, n);
 CREATE INDEX t_b ON t USING gpu_skiplist (b NULLS FIRST, c DESC);
 CREATE INDEX t_n ON t USING gpu_avl (n, s DESC NULLS LAST, x, id);
 CREATE INDEX t_x ON t USING gpu_btree (x, v) INCLUDE (n);
 CREATE INDEX t_e ON t USING gpu_btree (upper(s) COLLATE "C", upper(v) COLLATE "C") WHERE n < 3;
+INSERT INTO t SELECT i, CASE WHEN i % 50 = 0 THEN NULL WHEN i % 7 = 0 THEN left(md5(i::text), i % 20) ELSE '/usr/share/doc/' || md5((i % 1700)::text) END,
+	'abcdefghijkl' || substr('mmmnno', i % 6 + 1, i % 3) || repeat('x', i % 4) || (i % 90), decode(repeat('00', i % 17) || substr(md5((i % 13)::text), 1, 2 * (i % 5)), 'hex'),
+	repeat('c', 12 + i % 5) || i % 11, i % 5, CASE WHEN i % 9 = 0 THEN NULL ELSE 'tail of the key ' || (i % 31) END
+FROM generate_series(1, 6000) i;
 ANALYZE t;
 SELECT gpuds_index_check(i::regclass, true) FROM unnest('{t_s,t_v,t_b,t_n,t_x,t_e}'::text[]) i;
 SET enable_sort = off; -- which the planner would take for what begins alike
@@ -123,9 +124,9 @@ RESET work_mem;
 
 -- the planner: what begins like the first row is looked up before it
 CREATE TABLE k (alike text COLLATE "C", other text COLLATE "C");
-INSERT INTO k SELECT 'the same beginning ' || i, md5(i::text) || i FROM generate_series(1, 10000) i;
 CREATE INDEX k_a ON k USING gpu_btree (alike);
 CREATE INDEX k_o ON k USING gpu_btree (other);
+INSERT INTO k SELECT 'the same beginning ' || i, md5(i::text) || i FROM generate_series(1, 10000) i;
 VACUUM ANALYZE k;
 BEGIN;
 SET LOCAL enable_sort = on;
@@ -140,9 +141,9 @@ EXPLAIN (COSTS OFF) SELECT alike FROM k WHERE other LIKE '7aa%';
 
 -- entries that come to runs, and to texts that were alone, are passed over where a cursor comes back to them
 CREATE TABLE g (s text COLLATE "C", n int) WITH (autovacuum_enabled = off);
+CREATE INDEX g_s ON g USING gpu_btree (s);
 INSERT INTO g SELECT 'the same beginning ' || i, i FROM generate_series(1, 9) i;
 INSERT INTO g VALUES ('before the others', 0), ('what was the only one 1', 10), ('z', 11);
-CREATE INDEX g_s ON g USING gpu_btree (s);
 BEGIN;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
@@ -162,8 +163,8 @@ COMMIT;
 
 -- many runs, by one column and the other in turn, take the memory of two
 CREATE TABLE h (s text COLLATE "C", v text COLLATE "C") WITH (autovacuum_enabled = off);
-INSERT INTO h SELECT lpad(i::text, 4, '0') || CASE WHEN i % 2 = 0 THEN ' and more' ELSE '' END, 'a text that is longer ' || j FROM generate_series(1, 6000) i, generate_series(1, 2) j;
 CREATE INDEX h_s ON h USING gpu_btree (s, v);
+INSERT INTO h SELECT lpad(i::text, 4, '0') || CASE WHEN i % 2 = 0 THEN ' and more' ELSE '' END, 'a text that is longer ' || j FROM generate_series(1, 6000) i, generate_series(1, 2) j;
 BEGIN;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
@@ -175,8 +176,8 @@ COMMIT;
 
 -- of a run, what is outside of the range is not sorted
 CREATE TABLE w (s text COLLATE "C") WITH (autovacuum_enabled = off);
-INSERT INTO w SELECT 'all begin with this, and go on ' || i || repeat(' and on', 20) FROM generate_series(1, 20000) i;
 CREATE INDEX w_s ON w USING gpu_btree (s);
+INSERT INTO w SELECT 'all begin with this, and go on ' || i || repeat(' and on', 20) FROM generate_series(1, 20000) i;
 BEGIN;
 SET LOCAL enable_seqscan = off;
 SET LOCAL enable_bitmapscan = off;
@@ -192,8 +193,8 @@ DROP TABLE w;
 
 -- merge joins, which go back to a mark, over runs and duplicates
 CREATE TABLE o (s text COLLATE "C", v varchar(80) COLLATE "C") WITH (autovacuum_enabled = off);
-INSERT INTO o SELECT s, v FROM t WHERE id % 3 = 0 OR id > 10500;
 CREATE INDEX o_s ON o USING gpu_btree (s DESC, v);
+INSERT INTO o SELECT s, v FROM t WHERE id % 3 = 0 OR id > 10500;
 ANALYZE o;
 SET enable_hashjoin = off;
 SET enable_nestloop = off;
@@ -259,8 +260,8 @@ SELECT query, same_node(query) FROM unnest(ARRAY['SELECT count(*) FROM t', 'SELE
 CREATE TABLE p (a int, n int, s text COLLATE "C") PARTITION BY LIST (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1) WITH (autovacuum_enabled = off);
 CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2) WITH (autovacuum_enabled = off);
-INSERT INTO p SELECT i % 2 + 1, i % 7, 'the same beginning ' || i FROM generate_series(1, 6000) i;
 CREATE INDEX ON p USING gpu_btree (n, s);
+INSERT INTO p SELECT i % 2 + 1, i % 7, 'the same beginning ' || i FROM generate_series(1, 6000) i;
 VACUUM ANALYZE p;
 SET enable_bitmapscan = off;
 SELECT query, same_node(query) FROM unnest(ARRAY['SELECT n FROM p1 WHERE n = 1 ORDER BY n OFFSET 300 LIMIT 3', 'SELECT n FROM p WHERE n = 1 ORDER BY n OFFSET 600 LIMIT 3',

@@ -268,6 +268,21 @@ check_other_blocks(JournalCheck *check)
 										 RelationGetRelationName(check->index), orphans)));
 }
 
+/* Checks that pages of stems follow the metapage, as many as it says; what is on them has been read. */
+static void
+check_stem_pages(JournalCheck *check)
+{
+	for (BlockNumber blkno = GPUDS_META_BLKNO + 1; blkno <= GPUDS_META_BLKNO + check->meta.stem_pages;
+		 blkno++)
+	{
+		copy_page(check, blkno, false);
+		if (GpudsPageGetOpaque((Page) check->page.data)->kind != GPUDS_PAGE_STEMS)
+			gpuds_corrupted(check->index, blkno, "A page of stems is of kind %u.",
+							GpudsPageGetOpaque((Page) check->page.data)->kind);
+		check->reached[blkno] = true;
+	}
+}
+
 /* Checks what the metapage says by itself. */
 static void
 check_meta(JournalCheck *check)
@@ -284,7 +299,7 @@ check_meta(JournalCheck *check)
 	if (meta->sweep_due > 1)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO, "The metapage's mark for a sweep is %u.",
 						meta->sweep_due);
-	if (meta->epoch_due > 1 || meta->spare[0] != 0 || meta->spare[1] != 0 || meta->spare[2] != 0)
+	if (meta->epoch_due > 1 || meta->spare[0] != 0 || meta->spare[1] != 0)
 		gpuds_corrupted(check->index, GPUDS_META_BLKNO,
 						"The metapage's mark for an epoch is %u, or spare fields are not zero.",
 						meta->epoch_due);
@@ -307,6 +322,7 @@ check_once(JournalCheck *check)
 	gpuds_journal_read_meta(check->index, &check->meta);
 	see_length(check);
 	check_meta(check);
+	check_stem_pages(check);
 	gpuds_chain_init(&check->chain, check->index, meta, check->strategy);
 	if (check_base(check) == GPUDS_READ_STALE)
 		return GPUDS_READ_STALE;

@@ -438,12 +438,24 @@ typedef struct Statistics
 	GpudsSample sample;
 } Statistics;
 
+/* How a column's texts are encoded; false: the index's file does not say it. */
+static bool
+find_text_column(const IndexOptInfo *index, int i, GpudsKeyColumn *column)
+{
+	Relation rel = index_open(index->indexoid, NoLock);
+	GpudsKeyLayout layout;
+	const bool found = gpuds_index_planned_layout(rel, &layout);
+
+	index_close(rel, NoLock);
+	*column = layout.column[i];
+	return found;
+}
+
 /* False: it has seen nothing, or the column is no such text; else end_statistics is to be called. */
 static bool
 begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics *statistics)
 {
 	GpudsSample *sample = &statistics->sample;
-	GpudsKeyLayout layout;
 
 	memset(statistics, 0, sizeof(*statistics));
 	if (index->hypothetical || !gpuds_index_is_lossy(index, i))
@@ -451,8 +463,11 @@ begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics
 	statistics->tuple = column_statistics(root, index, i);
 	if (!HeapTupleIsValid(statistics->tuple))
 		return false;
-	gpuds_scan_layout(index, &layout);
-	statistics->column = layout.column[i];
+	if (!find_text_column(index, i, &statistics->column))
+	{
+		ReleaseSysCache(statistics->tuple);
+		return false;
+	}
 	sample->bucket = 1 - ((Form_pg_statistic) GETSTRUCT(statistics->tuple))->stanullfrac;
 	if (get_attstatsslot(&statistics->common, statistics->tuple, STATISTIC_KIND_MCV, InvalidOid,
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))

@@ -45,15 +45,12 @@ gpuds_estimate_begin(const IndexOptInfo *index, GpudsEstimate *estimate)
 	if (index->hypothetical)
 		return false;
 	estimate->index = index_open(index->indexoid, NoLock);
-	if (!gpuds_peek_begin(estimate->index, &estimate->peek) || !is_plausible(index, &estimate->peek))
+	if (!gpuds_peek_begin(estimate->index, &estimate->peek) || !is_plausible(index, &estimate->peek) ||
+		!gpuds_index_planned_layout(estimate->index, &estimate->layout))
 	{
 		index_close(estimate->index, NoLock);
 		return false;
 	}
-	if (estimate->index->rd_amcache)
-		estimate->layout = ((const GpudsIndexInfo *) estimate->index->rd_amcache)->layout;
-	else
-		gpuds_key_layout(estimate->index, &estimate->layout);
 	estimate->scale = Max(index->tuples, 1) / estimate->peek.entries;
 	return true;
 }

@@ -35,15 +35,15 @@ sample(const GpudsSortedRun *runs, int nruns, int nwords, int64 step, GpudsEntry
 }
 
 /*
- * Cuts the merge of the runs into nparts parts of about the same size.  Fills nparts + 1 elements: the last
- * says where the whole ends.  Interruptible.  Raises what reading the runs' files does.
+ * Cuts the merge of the runs into nparts parts of about the same size, from a block on.  Fills nparts + 1
+ * elements: the last says where the whole ends.  Interruptible.  Raises what reading the runs' files does.
  */
 void
-gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts, int nparts)
+gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, BlockNumber block, GpudsPart *parts,
+					  int nparts)
 {
 	const int capacity = GpudsPageCapacity(nwords);
 	uint64 total = 0;
-	BlockNumber block = GPUDS_META_BLKNO + 1;
 	int64 nsamples;
 	int64 most;
 	GpudsEntry *samples;

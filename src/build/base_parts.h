@@ -24,8 +24,8 @@ typedef struct GpudsPart
 	BlockNumber block; /* its first one */
 } GpudsPart;
 
-extern void gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, GpudsPart *parts,
-								  int nparts);
+extern void gpuds_base_parts_plan(const GpudsSortedRun *runs, int nruns, int nwords, BlockNumber block,
+								  GpudsPart *parts, int nparts);
 extern void gpuds_part_write(Relation index, const GpudsSortedRun *runs, int nruns, int nwords,
 							 const GpudsPart *parts, int nparts, int i, bool log_pages, Size memory,
 							 pg_atomic_uint64 *done);

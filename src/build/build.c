@@ -93,20 +93,22 @@ gpuds_build(Relation heap, Relation index, IndexInfo *indexInfo, uint8 structure
 {
 	IndexBuildResult *result = palloc(sizeof(IndexBuildResult));
 	GpudsKeyLayout layout;
+	StringInfoData stems;
 	int nworkers;
 
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
+	initStringInfo(&stems);
+	gpuds_choose_stems(heap, index, indexInfo, &layout, &stems);
 	gpuds_insert_discard(index);
 	/* as of ON COMMIT DELETE ROWS: what the file held before is no more */
 	gpuds_mirror_forget(index);
 	gpuds_journal_create(index, MAIN_FORKNUM, gpuds_structure_of_new_index(structure), layout.nwords,
-						 layout.nbits);
+						 layout.nbits, stems.data, stems.len);
+	pfree(stems.data);
 
 	/* a table truncated in the transaction that made it keeps its file numbers: forget the former file */
-	if (index->rd_amcache)
-		pfree(index->rd_amcache);
-	index->rd_amcache = NULL;
+	gpuds_index_forget_info(index);
 
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, GPUDS_PHASE_SCAN);
 	nworkers = planned_workers(heap, index, indexInfo);
@@ -124,7 +126,7 @@ gpuds_build_empty(Relation index, uint8 structure)
 	gpuds_require_preload();
 	gpuds_key_layout(index, &layout);
 	gpuds_journal_create(index, INIT_FORKNUM, gpuds_structure_of_new_index(structure), layout.nwords,
-						 layout.nbits);
+						 layout.nbits, NULL, 0);
 }
 
 /* ambuildphasename */

@@ -35,6 +35,10 @@ extern IndexBuildResult *gpuds_build(Relation heap, Relation index, IndexInfo *i
 extern void gpuds_build_empty(Relation index, uint8 structure);
 extern char *gpuds_build_phase_name(int64 phase);
 
+/* build_sample.c */
+extern void gpuds_choose_stems(Relation heap, Relation index, const IndexInfo *indexInfo,
+							   const GpudsKeyLayout *layout, StringInfo stems);
+
 /* build_worker.c */
 extern void gpuds_collector_init(GpudsCollector *collector, Relation heap, Relation index, int64 kilobytes);
 extern double gpuds_collect(GpudsCollector *collector, Relation heap, Relation index, IndexInfo *indexInfo,

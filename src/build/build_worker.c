@@ -26,7 +26,7 @@ gpuds_collector_init(GpudsCollector *collector, Relation heap, Relation index, i
 	Size memory = (Size) kilobytes * 1024;
 
 	memset(collector, 0, sizeof(*collector));
-	gpuds_key_layout(index, &collector->layout);
+	collector->layout = gpuds_index_info(index)->layout;
 	collector->block = InvalidBlockNumber;
 	collector->sorter = gpuds_sorter_begin(collector->layout.nwords, memory, most);
 	gpuds_sorter_reserve(collector->sorter, Min(most, (int64) (memory / (2 * sizeof(GpudsEntry)))));

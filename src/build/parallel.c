@@ -362,10 +362,11 @@ write_parts(Relation index, int nwords, BuildShared *shared, int nparticipants)
 	GpudsPart *parts = palloc((nparticipants + 1) * sizeof(GpudsPart));
 	int nruns;
 	GpudsSortedRun *runs = open_runs(shared, nparticipants, nwords, files, &nruns);
+	const BlockNumber first = RelationGetNumberOfBlocks(index); /* behind the metapage and the stems */
 	BlockNumber end;
 	uint64 entries;
 
-	gpuds_base_parts_plan(runs, nruns, nwords, parts, nparticipants);
+	gpuds_base_parts_plan(runs, nruns, nwords, first, parts, nparticipants);
 	entries = parts[nparticipants].before;
 	end = parts[nparticipants].block;
 	for (int p = 0; p < nparticipants; p++)
@@ -396,8 +397,7 @@ write_parts(Relation index, int nwords, BuildShared *shared, int nparticipants)
 	write_part(shared, index, nwords, nparticipants, nparticipants - 1);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, pg_atomic_read_u64(&shared->written));
 	wait_for(shared, &shared->nwritten, nparticipants);
-	gpuds_journal_finish_build(index, entries > 0 ? GPUDS_META_BLKNO + 1 : InvalidBlockNumber,
-							   end - GPUDS_META_BLKNO - 1, entries, true);
+	gpuds_journal_finish_build(index, entries > 0 ? first : InvalidBlockNumber, end - first, entries, true);
 	pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE, entries);
 	return entries;
 }

@@ -44,11 +44,14 @@ typedef struct GpudsOptions
 typedef struct GpudsIndexInfo
 {
 	GpudsKeyLayout layout;
-	uint64 file_id; /* of the metapage */
+	uint64 file_id;   /* of the metapage */
+	uint64 stems_age; /* in which the layout's stems are good (index_stems.h) */
 } GpudsIndexInfo;
 
 /* index_info.c */
 extern const GpudsIndexInfo *gpuds_index_info(Relation index);
+extern void gpuds_index_forget_info(Relation index);
+extern bool gpuds_index_planned_layout(Relation index, GpudsKeyLayout *layout);
 extern bool gpuds_side_file(Relation index, GpudsFile *file);
 
 /* index_size.c: what a new index takes */

@@ -3,8 +3,9 @@
  * journal.h
  *	  The durable side of an index: WAL-logged pages of fixed-size records.
  *
- * Block 0 is the metapage.  Every other block is free, or a page of records that belongs to
- * one of two kinds of chains:
+ * Block 0 is the metapage.  Behind it there may be pages of stems (key/stems.h), written with it and
+ * never changed.  Every other block is free, or a page of records that belongs to one of two
+ * kinds of chains:
  *
  *	base	the live entries at some moment, sorted, written in one go by the build
  *			or by compaction, never appended to;
@@ -51,6 +52,10 @@
 #define GPUDS_PAGE_BASE 2
 #define GPUDS_PAGE_STRIPE 3
 #define GPUDS_PAGE_FREE 4
+#define GPUDS_PAGE_STEMS 5
+
+/* Pages of stems, at most. */
+#define GPUDS_MOST_STEM_PAGES 1024
 
 typedef struct GpudsPageOpaqueData
 {
@@ -112,9 +117,10 @@ typedef struct GpudsMetaData
 	 * What follows is zero in files that were made before it was there, whose pd_lower is in
 	 * front of it (GPUDS_META_LEAST).
 	 */
-	uint64 epoch;     /* times that records have been marked dead without tombstones */
-	uint16 epoch_due; /* 1: some may have been since the epoch was raised last */
-	uint16 spare[3];  /* zero */
+	uint64 epoch;      /* times that records have been marked dead without tombstones */
+	uint16 epoch_due;  /* 1: some may have been since the epoch was raised last */
+	uint16 stem_pages; /* blocks behind the metapage that have the stems of texts (key/stems.h) */
+	uint16 spare[2];   /* zero */
 } GpudsMetaData;
 
 #define GpudsPageGetMeta(page) ((GpudsMetaData *) PageGetContents(page))
@@ -196,12 +202,19 @@ extern uint64 gpuds_journal_bulk_deletes(Relation index);
 extern bool gpuds_journal_bulk_deleted_since(Relation index, XLogRecPtr lsn);
 
 /* metapage (meta.c) */
-extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits);
+extern void gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits,
+								 const char *stems, Size stems_size);
 extern void gpuds_journal_read_meta(Relation index, GpudsMetaData *meta);
 extern bool gpuds_journal_has_our_format(Relation index);
+extern bool gpuds_journal_peek_meta(Relation index, GpudsMetaData *meta);
 extern void gpuds_journal_start(const GpudsMetaData *meta, GpudsJournalPos *start);
 extern void gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, uint64 records,
 									   bool logged);
+
+/* stem_pages.c */
+extern BlockNumber gpuds_stem_pages(Size size);
+extern void gpuds_journal_write_stems(Relation index, const char *stems, Size size);
+extern char *gpuds_journal_read_stems(Relation index, const GpudsMetaData *meta, Size *size);
 
 /* page checks (page.c): ERRCODE_INDEX_CORRUPTED with the block number */
 extern void gpuds_page_init(Page page, uint8 kind, int stripe, uint64 generation, uint64 first);

@@ -60,7 +60,8 @@ CHECK_OFFSET(GpudsMetaData, unreached, 60);
 CHECK_OFFSET(GpudsMetaData, stripe, 64);
 CHECK_OFFSET(GpudsMetaData, epoch, 576);
 CHECK_OFFSET(GpudsMetaData, epoch_due, 584);
-CHECK_OFFSET(GpudsMetaData, spare, 586);
+CHECK_OFFSET(GpudsMetaData, stem_pages, 586);
+CHECK_OFFSET(GpudsMetaData, spare, 588);
 StaticAssertDecl(GPUDS_META_LEAST == 576, "what the first metapages of this format have");
 
 /* One stripe's share of a heap block number: mark the TID's place in GpudsEntry.t. */

@@ -17,10 +17,12 @@
 /*
  * Writes the metapage of an empty index as block 0 of a fork that has no block
  * yet.  In the init fork it is WAL-logged at once, in the main fork it is not:
- * the build logs all pages when it ends (gpuds_journal_finish_build).
+ * the build logs all pages when it ends (gpuds_journal_finish_build).  stems: what follows it, in the main
+ * fork only; size 0: nothing.
  */
 void
-gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits)
+gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nwords, int key_bits,
+					 const char *stems, Size stems_size)
 {
 	Buffer buffer;
 	Page page;
@@ -50,6 +52,7 @@ gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nword
 	meta->generation = 1;
 	meta->base_head = InvalidBlockNumber;
 	meta->key_bits = key_bits;
+	meta->stem_pages = gpuds_stem_pages(stems_size);
 	for (int stripe = 0; stripe < GPUDS_STRIPES; stripe++)
 	{
 		meta->stripe[stripe].head = InvalidBlockNumber;
@@ -63,7 +66,10 @@ gpuds_journal_create(Relation index, ForkNumber fork, uint8 structure, int nword
 
 	UnlockReleaseBuffer(buffer);
 	if (fork == MAIN_FORKNUM)
+	{
+		gpuds_journal_write_stems(index, stems, stems_size);
 		gpuds_journal_count_change(index);
+	}
 }
 
 /* Is the page a metapage of another format than this library's? */
@@ -101,6 +107,8 @@ gpuds_meta_check(Relation index, Buffer buffer)
 						GPUDS_MAGIC);
 	if (gpuds_structure(meta->structure) == NULL)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The structure is of unknown kind %u.", meta->structure);
+	if (meta->stem_pages > GPUDS_MOST_STEM_PAGES)
+		gpuds_corrupted(index, GPUDS_META_BLKNO, "It has %u pages of stems.", meta->stem_pages);
 	if (meta->nwords < 1 || meta->nwords > 2)
 		gpuds_corrupted(index, GPUDS_META_BLKNO, "The number of key words is %u.", meta->nwords);
 }
@@ -143,6 +151,30 @@ gpuds_journal_has_our_format(Relation index)
 	ours = !is_of_other_format(BufferGetPage(buffer));
 	UnlockReleaseBuffer(buffer);
 	return ours;
+}
+
+/*
+ * Copies the metapage's data as far as it can be used; false: it cannot.  Takes and releases a share lock on
+ * block 0.  For the planner, which does not complain.
+ */
+bool
+gpuds_journal_peek_meta(Relation index, GpudsMetaData *meta)
+{
+	Buffer buffer;
+	Page page;
+	bool sound;
+
+	if (RelationGetNumberOfBlocks(index) == 0)
+		return false;
+	buffer = ReadBuffer(index, GPUDS_META_BLKNO);
+	LockBuffer(buffer, BUFFER_LOCK_SHARE);
+	page = BufferGetPage(buffer);
+	*meta = *GpudsPageGetMeta(page);
+	sound = !PageIsNew(page) && PageGetSpecialSize(page) == MAXALIGN(sizeof(GpudsPageOpaqueData)) &&
+			meta->magic == GPUDS_MAGIC && meta->version == GPUDS_FORMAT_VERSION &&
+			meta->stem_pages <= GPUDS_MOST_STEM_PAGES;
+	UnlockReleaseBuffer(buffer);
+	return sound;
 }
 
 /*
@@ -271,9 +303,11 @@ gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, 
 {
 	Buffer buffer = ReadBuffer(index, GPUDS_META_BLKNO);
 	GpudsMetaData *meta;
+	BlockNumber written; /* when the file was made */
 
 	LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
 	meta = GpudsPageGetMeta(BufferGetPage(buffer));
+	written = GPUDS_META_BLKNO + 1 + meta->stem_pages;
 	meta->base_head = head;
 	meta->base_pages = pages;
 	meta->base_records = records;
@@ -282,5 +316,5 @@ gpuds_journal_finish_build(Relation index, BlockNumber head, BlockNumber pages, 
 	UnlockReleaseBuffer(buffer);
 
 	if (RelationNeedsWAL(index))
-		log_newpage_range(index, MAIN_FORKNUM, 0, logged ? 1 : RelationGetNumberOfBlocks(index), true);
+		log_newpage_range(index, MAIN_FORKNUM, 0, logged ? written : RelationGetNumberOfBlocks(index), true);
 }

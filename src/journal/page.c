@@ -73,7 +73,7 @@ gpuds_page_check(Relation index, Buffer buffer, int nwords)
 	if (opaque->page_id != GPUDS_PAGE_ID)
 		gpuds_corrupted(index, blkno, "The page id is 0x%04X instead of 0x%04X.", opaque->page_id,
 						GPUDS_PAGE_ID);
-	if (opaque->kind < GPUDS_PAGE_META || opaque->kind > GPUDS_PAGE_FREE)
+	if (opaque->kind < GPUDS_PAGE_META || opaque->kind > GPUDS_PAGE_STEMS)
 		gpuds_corrupted(index, blkno, "The page is of unknown kind %u.", opaque->kind);
 	if ((opaque->kind == GPUDS_PAGE_META) != (blkno == GPUDS_META_BLKNO))
 		gpuds_corrupted(index, blkno, "A page of kind %u cannot be here.", opaque->kind);

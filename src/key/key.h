@@ -43,6 +43,7 @@
 #include "access/skey.h"
 #include "access/stratnum.h"
 #include "fmgr.h"
+#include "lib/stringinfo.h"
 #include "storage/itemptr.h"
 #include "utils/array.h"
 #include "utils/date.h"
@@ -107,6 +108,9 @@ typedef enum GpudsKeyKind
 	GPUDS_KIND_SCALED    /* a column of numbers without digits behind the point; with n: n more than this */
 } GpudsKeyKind;
 
+/* Beginnings that many texts of a column have (stems.h). */
+typedef struct GpudsStems GpudsStems;
+
 typedef struct GpudsKeyColumn
 {
 	Oid type;         /* base type of the column (opclass input); of included ones what the table has */
@@ -122,6 +126,8 @@ typedef struct GpudsKeyColumn
 	FmgrInfo *hash; /* of its type, of a cache or the current memory context; NULL: the column is not lossy */
 	Oid family;     /* operator family, which has the functions for other types that it is compared with */
 	Oid collation;
+	/* of a column of texts, which is not encoded without; NULL: not known, where only catalogs are read */
+	const GpudsStems *stems;
 	/* of an included column */
 	uint8 bytes;
 	bool by_value;
@@ -258,6 +264,20 @@ typedef struct GpudsSample
 	int nbounds;
 	double bucket; /* the share of each */
 } GpudsSample;
+
+/* stems.c */
+extern const GpudsStems gpuds_no_stems;
+extern bool gpuds_key_may_have_stems(const GpudsKeyLayout *layout);
+extern bool gpuds_stems_load(const GpudsKeyLayout *layout, const char *stored, Size size,
+							 MemoryContext context, const GpudsStems *stems[GPUDS_KEY_MAX_COLUMNS]);
+extern void gpuds_key_set_stems(GpudsKeyLayout *layout, const GpudsStems *const stems[GPUDS_KEY_MAX_COLUMNS]);
+
+/* stem_sample.c */
+typedef struct GpudsStemSample GpudsStemSample;
+
+extern GpudsStemSample *gpuds_stem_sample_begin(const GpudsKeyLayout *layout, Size memory);
+extern void gpuds_stem_sample_add(GpudsStemSample *sample, const Datum *values, const bool *isnull);
+extern void gpuds_stem_sample_end(GpudsStemSample *sample, double share, StringInfo stored);
 
 /* text_run.c */
 extern int gpuds_key_next_run(const GpudsKeyLayout *layout, const GpudsEntry *entry, int from);

@@ -22,6 +22,9 @@
 #define HASHED_BYTES 1024
 #define TEXT_SEED UINT64CONST(0x67707564735f7431)
 
+StaticAssertDecl(GPUDS_STEM_BYTES + GPUDS_TEXT_MAX_BITS / 8 < HASHED_BYTES,
+				 "a text of which not all bytes are known is longer than its code");
+
 /* The first bytes of a value. */
 typedef struct Bytes
 {
@@ -70,18 +73,39 @@ tail_of_hash(const Bytes *bytes, int leading)
 	return leading + 1 + (uint32) (hash_bytes_extended(bytes->data, bytes->n, TEXT_SEED) % tails);
 }
 
+/* The bytes of a value that its code depends on, in the current memory context if they are fetched. */
+const uint8 *
+gpuds_text_bytes(GpudsKeyKind kind, Datum value, int *n)
+{
+	const Bytes bytes = bytes_of(kind, value);
+
+	*n = bytes.n;
+	return bytes.data;
+}
+
+/* Finds the stem of a text; where there are none it is the empty one. */
+static GpudsStemPlace
+find_stem(const GpudsStems *stems, const Bytes *bytes)
+{
+	if (stems->bits == 0)
+		return (GpudsStemPlace){ 0, 0 };
+	return gpuds_stems_find(stems, bytes->data, bytes->n);
+}
+
 /* The code of a value of a kind in a column, ascending, whether the column is or not. */
 static GpudsCode
 code_of(const GpudsKeyColumn *column, GpudsKeyKind kind, Datum value)
 {
 	const Bytes bytes = bytes_of(kind, value);
+	const GpudsStemPlace place = find_stem(gpuds_text_stems(column), &bytes);
 	const int leading = gpuds_text_leading_bytes(column);
-	GpudsCode code = 0;
+	const uint8 *rest = bytes.data + place.nbytes;
+	const int n = bytes.n - place.nbytes;
+	GpudsCode code = place.number;
 
 	for (int i = 0; i < leading; i++)
-		code = code << 8 | (i < bytes.n ? bytes.data[i] : 0);
-	return code << GPUDS_TEXT_TAIL_BITS |
-		   (bytes.n <= leading ? (uint32) bytes.n : tail_of_hash(&bytes, leading));
+		code = code << 8 | (i < n ? rest[i] : 0);
+	return code << GPUDS_TEXT_TAIL_BITS | (n <= leading ? (uint32) n : tail_of_hash(&bytes, leading));
 }
 
 /* The code of a column's value.  What is fetched or decompressed is left in the current memory context. */

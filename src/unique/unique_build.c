@@ -50,7 +50,7 @@ gpuds_unique_build_begin(Relation heap, Relation index, const IndexInfo *indexIn
 
 	build->heap = heap;
 	build->index = index;
-	gpuds_key_layout(index, &build->layout);
+	build->layout = gpuds_index_info(index)->layout;
 	build->ones = gpuds_key_ones_behind(&build->layout, build->layout.nkeys);
 	build->nulls_distinct = !indexInfo->ii_NullsNotDistinct;
 	gpuds_unique_key(index, &build->key);

@@ -27,6 +27,14 @@ CREATE UNLOGGED TABLE u (k bigint);
 CREATE INDEX u_k ON u USING gpu_btree (k);
 INSERT INTO t (k, at, v) SELECT i * 7919 % 100000, timestamptz '2026-01-01' + i * interval '1 second', i % 100
   FROM generate_series(1, 20000) i;
+-- texts that begin alike, in indexes that have stems; one is made anew by the load
+CREATE TABLE x (s text COLLATE "C");
+INSERT INTO x SELECT format('/usr/share/doc/package-%s/changelog.%s', i % 300, i)
+  FROM generate_series(1, 6000) i;
+CREATE INDEX x_s ON x USING gpu_btree (s);
+CREATE INDEX x_d ON x USING gpu_btree (s DESC);
+CREATE UNLOGGED TABLE y AS SELECT s FROM x;
+CREATE INDEX y_s ON y USING gpu_btree (s);
 END
 
 my @scripts = (
@@ -60,6 +68,14 @@ INSERT INTO t (k, at, v) SELECT :k + i, now(), i % 100 FROM generate_series(1, 1
 DELETE FROM t WHERE k = :k;
 ROLLBACK;
 END
+	[ script_file('texts', <<'END'), 3 ],
+\set k random(1, 100000)
+INSERT INTO x SELECT format('/usr/share/doc/package-%s/copyright.%s.%s', i * 7, :k, i)
+  FROM generate_series(1, 40) i;
+DELETE FROM x WHERE s > format('/usr/share/doc/package-%s/', :k % 300)
+  AND s < format('/usr/share/doc/package-%s/changelog.2', :k % 300);
+END
+	[ script_file('reindex', "REINDEX INDEX x_d;\n"), 1 ],
 	[ script_file('query', <<'END'), 4 ],
 \set k random(1, 100000)
 SET enable_seqscan = off;
@@ -86,7 +102,12 @@ for my $round (1 .. $rounds)
 		"SELECT count(*), sum(id) FROM t WHERE k BETWEEN $k AND $k + 3000",
 		"SELECT count(*), sum(id) FROM t WHERE k < 0",
 		"SELECT count(*), sum(id) FROM t WHERE v = " . $k % 100,
-		"SELECT v, at FROM t WHERE v > 90 ORDER BY v DESC, at LIMIT 50");
+		"SELECT v, at FROM t WHERE v > 90 ORDER BY v DESC, at LIMIT 50",
+		'SELECT s FROM x ORDER BY s', 'SELECT s FROM x ORDER BY s DESC LIMIT 500',
+		"SELECT s FROM x WHERE s LIKE '/usr/share/doc/package-2%' ORDER BY s");
+	$node->safe_psql('postgres', "INSERT INTO y SELECT s FROM x LIMIT 3000");
+	same_answers($node, "an unlogged index without its stems is right after crash $round",
+		'SELECT s FROM y ORDER BY s');
 }
 
 is($node->safe_psql('postgres', 'SELECT count(*) FROM t WHERE k < 0'), '0',

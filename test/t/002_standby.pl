@@ -22,6 +22,11 @@ INSERT INTO t (k, v) SELECT i * 7919 % 50000, i % 100 FROM generate_series(1, 30
 CREATE INDEX t_k ON t USING gpu_btree (k);
 CREATE INDEX t_v_k ON t USING gpu_btree (v, k DESC);
 CREATE INDEX t_id ON t (id);
+-- texts that begin alike, in an index that has stems
+CREATE TABLE x (s text COLLATE "C");
+INSERT INTO x SELECT format('/usr/share/doc/package-%s/changelog.%s', i % 300, i)
+  FROM generate_series(1, 6000) i;
+CREATE INDEX x_s ON x USING gpu_btree (s);
 END
 $primary->backup('base');
 
@@ -35,7 +40,9 @@ my @queries = (
 	'SELECT count(*), sum(id) FROM t WHERE k BETWEEN 1000 AND 2000',
 	"SELECT count(*), sum(id) FROM t WHERE k = ANY ('{1,7919,15838,23757,31676,39595,47514}')",
 	'SELECT count(*), sum(id) FROM t WHERE v = 17 AND k > 20000',
-	'SELECT v, k FROM t WHERE v < 5 ORDER BY v, k DESC LIMIT 100');
+	'SELECT v, k FROM t WHERE v < 5 ORDER BY v, k DESC LIMIT 100',
+	'SELECT s FROM x ORDER BY s',
+	"SELECT count(*) FROM x WHERE s > '/usr/share/doc/package-11' AND s < '/usr/share/doc/package-12/c'");
 
 # What functions find, beside what a sequential scan finds
 sub right_functions
@@ -72,6 +79,12 @@ SET max_parallel_maintenance_workers = 3;
 CREATE INDEX t_parallel ON t USING gpu_btree (v, id);
 END
 push @queries, 'SELECT v, id FROM t WHERE v = 42 ORDER BY v, id LIMIT 50';
+# Made anew while the standby has another in memory
+$primary->safe_psql('postgres', <<'END');
+INSERT INTO x SELECT format('https://example.org/page/%s/%s', i % 70, i) FROM generate_series(1, 6000) i;
+REINDEX INDEX x_s;
+INSERT INTO x SELECT format('https://example.org/page/%s/more of it', i) FROM generate_series(1, 300) i;
+END
 $primary->wait_for_catchup($standby, 'replay', $primary->lsn('insert'));
 same_answers($standby, 'standby: right from the start', @queries);
 compare_sides('primary and standby agree from the start');

@@ -132,6 +132,48 @@ for my $case (@cases)
 		INSERT INTO t SELECT i, i FROM generate_series(5001, 6000) i');
 }
 
+# Pages of stems, behind the metapage: kind 5.  The planner looks at them, and leaves the complaint to scans
+$node->safe_psql('postgres', <<'END');
+CREATE TABLE x (s text COLLATE "C", v int);
+INSERT INTO x SELECT format('/usr/share/doc/package-%s/changelog.%s', i % 300, i), i
+  FROM generate_series(1, 6000) i;
+CREATE INDEX x_s ON x USING gpu_btree (s);
+CREATE INDEX x_v ON x (v);
+ANALYZE x;
+END
+for my $case (
+	[ 'kind of a page of stems', 1, $special + 22, "\x02" ],
+	[ 'zeroed page of stems', 1, 0, "\0" x $block_size ],
+	[ 'lower end of a page of stems', 1, 12, "\x1E\x00" ],
+	[ 'column of stems', 1, 24, "\x03\x00" ],
+	[ 'bits of stems', 1, 26, "\x0F\x00" ],
+	[ 'number of stems', 1, 28, "\xFF\xFF\xFF\xFF" ],
+	[ 'bytes of stems', 1, 32, "\xFF\xFF\x01\x00" ],
+	[ 'children of the root of stems', 1, 38, "\x00\x00" ],
+	[ 'length of a stem', 1, 40, "\xFF\xFF" ],
+	[ 'number of pages of stems', 0, 24 + 586, "\xFF\x03" ])
+{
+	my ($name, $block, $offset, $bytes) = @$case;
+	my $path = file_of($node, 'x_s');
+
+	$node->stop;
+	is(unpack('C', bytes_at($path, 1, $special + 22, 1)), 5, "$name: there is a page of stems");
+	damage($path, $block, $offset, $bytes);
+	$node->start;
+	for my $sql ("SELECT count(*) FROM x WHERE s > '/usr/share/doc/package-2'",
+		'SELECT s FROM x ORDER BY s LIMIT 3',
+		"SELECT gpuds_index_check('x_s', true)", "INSERT INTO x VALUES ('/usr/share/doc', 0)")
+	{
+		my ($rc, $out, $err) = $node->psql('postgres',
+			"\\set VERBOSITY verbose\nSET enable_seqscan = off; SET enable_sort = off; $sql");
+		like($err, qr/ERROR:  XX002: index "x_s" is corrupted/, "$name: noticed by $sql");
+	}
+	is($node->safe_psql('postgres', "SELECT count(*) FROM x WHERE v = 7 AND s > '/usr/share/doc'"), '1',
+		"$name: other plans work");
+	$node->safe_psql('postgres', 'REINDEX INDEX x_s');
+	check_index($node, 'x_s', "$name: and repaired");
+}
+
 # A file cut short, as by a lost write of its length
 my $path = file_of($node, 't_k');
 $node->stop;
