@@ -146,12 +146,14 @@ sub _step
 		my $offset = 10000000 * ++$self->{copies};
 		my $number = ++$self->{number};
 
-		$self->_say('BEGIN;', "SET LOCAL statement_timeout = " . _int(5, 30) . ';',
+		$self->_say('\set ON_ERROR_ROLLBACK off', 'BEGIN;',
+			"SET LOCAL statement_timeout = " . _int(5, 30) . ';',
 			"\\echo @@ $number gpu timed",
 			"INSERT INTO tb (id, v$keys) SELECT id % 10000000 + $offset, v$keys FROM tb "
 			  . 'WHERE id < 20000000;');
 		$self->_say("INSERT INTO tg (id, v$keys) SELECT id, v$keys FROM tb "
-			  . "WHERE id BETWEEN $offset AND $offset + 9999999;", ('COMMIT;') x 5, '\echo @@');
+			  . "WHERE id BETWEEN $offset AND $offset + 9999999;",
+			('COMMIT;') x 5, "\\set ON_ERROR_ROLLBACK $self->{goes_on}", '\echo @@');
 	}
 	elsif ($kind eq 'maintain')
 	{
