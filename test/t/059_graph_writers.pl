@@ -214,8 +214,9 @@ for my $round (1 .. 4)
 cmp_ok($by_changes, '>', 20, 'most graphs are had by changes alone');
 cmp_ok($changed, '>', 5, 'and differ from what is kept');
 $session->quit;
+# without the workers that a VACUUM may have
 my $ended = $node->safe_psql('postgres', "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-	WHERE pid <> pg_backend_pid() AND query ~ '^(CALL change|VACUUM e)'");
+	WHERE backend_type = 'client backend' AND query ~ '^(CALL change|VACUUM e)'");
 is($ended, 3, 'the others were there to the end');
 $_->kill_kill for @others;
 is($node->safe_psql('postgres', "SELECT gpuds_index_check('e_out', true)"), '', 'the index is right');
