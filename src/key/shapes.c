@@ -49,17 +49,8 @@ struct GpudsShapes
 	int64 nquads;
 	int64 quads_size;
 	GpudsQuad *quads; /* until gpuds_shapes_codes */
-	Square
-		*squares; /* as many, by lo, larger ones first; NULL: of a single shape, that is looked at itself */
+	Square *squares;  /* as many, by lo, larger ones first; NULL: a single shape is looked at itself */
 };
-
-#define ST_SORT sort_ranges
-#define ST_ELEMENT_TYPE GpudsCodeRange
-#define ST_COMPARE(a, b) ((a)->lo < (b)->lo ? -1 : (a)->lo > (b)->lo)
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 /* The lowest code of a quad's square. */
 static inline GpudsCode
@@ -167,21 +158,20 @@ make_squares(GpudsShapes *shapes)
 	shapes->squares = squares;
 }
 
-/* Sorts n ranges, makes one of those that overlap or follow each other, and returns how many there are. */
-static int64
-merge_ranges(GpudsCodeRange *ranges, int64 n)
+/* Makes one range of those that follow each other in a set whose ranges are merged. */
+static void
+join_neighbors(GpudsCodeSet *set)
 {
 	int64 kept = 0;
 
-	sort_ranges(ranges, n);
-	for (int64 i = 1; i < n; i++)
+	for (int64 i = 1; i < set->n; i++)
 	{
-		if (ranges[i].lo > ranges[kept].hi && ranges[i].lo - 1 > ranges[kept].hi)
-			ranges[++kept] = ranges[i];
+		if (set->ranges[i].lo - 1 > set->ranges[kept].hi)
+			set->ranges[++kept] = set->ranges[i];
 		else
-			ranges[kept].hi = Max(ranges[kept].hi, ranges[i].hi);
+			set->ranges[kept].hi = set->ranges[i].hi;
 	}
-	return n == 0 ? 0 : kept + 1;
+	set->n = Min(set->n, kept + 1);
 }
 
 /*
@@ -203,7 +193,9 @@ gpuds_shapes_codes(GpudsShapes *shapes, GpudsCodeSet *set)
 	set->ranges = gpuds_alloc_array(shapes->nquads, sizeof(GpudsCodeRange));
 	for (int64 i = 0; i < shapes->nquads; i++)
 		set->ranges[i] = shapes->quads[i].codes;
-	set->n = merge_ranges(set->ranges, shapes->nquads);
+	set->n = shapes->nquads;
+	gpuds_set_merge_ranges(set);
+	join_neighbors(set);
 	pfree(shapes->quads);
 	shapes->quads = NULL;
 }
