@@ -79,8 +79,10 @@ SET max_parallel_maintenance_workers = 3;
 CREATE INDEX t_parallel ON t USING gpu_btree (v, id);
 END
 push @queries, 'SELECT v, id FROM t WHERE v = 42 ORDER BY v, id LIMIT 50';
-# Made anew while the standby has another in memory
+# Made anew, by workers, while the standby has another in memory
 $primary->safe_psql('postgres', <<'END');
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_maintenance_workers = 3;
 INSERT INTO x SELECT format('https://example.org/page/%s/%s', i % 70, i) FROM generate_series(1, 6000) i;
 REINDEX INDEX x_s;
 INSERT INTO x SELECT format('https://example.org/page/%s/more of it', i) FROM generate_series(1, 300) i;
