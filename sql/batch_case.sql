@@ -45,7 +45,7 @@ INSERT INTO measure (measure) VALUES
 	('sum(CASE status WHEN 1 THEN v + 1 END)'),
 	('sum(COALESCE(v, w))'),
 	('sum(NULLIF(v, w))'),
-	('count(COALESCE(v, 0))'),
+	('count(COALESCE(v, w))'),
 	('sum(CASE CASE status WHEN 1 THEN 2 END WHEN 2 THEN v END)');
 SELECT place, same_aggregate('SELECT ' || measure || ' FROM t WHERE at > ''2000-02-01'''),
 	same_aggregate('SELECT status, ' || measure || ' FROM t WHERE at > ''2000-02-01'' GROUP BY status'),

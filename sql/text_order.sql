@@ -226,7 +226,7 @@ ALTER TABLE t RESET (parallel_workers);
 -- ends of indexes, limits, groups and distinct values in order, windows
 SET enable_seqscan = off;
 SET enable_bitmapscan = off;
-EXPLAIN (COSTS OFF) SELECT min(s), max(s) FROM t;
+SELECT regexp_replace(plan_of('SELECT min(s), max(s) FROM t'), '\n *Replaces: MinMaxAggregate', '');
 SELECT min(s) = (SELECT min(s || '') FROM t), max(s) = (SELECT max(s || '') FROM t), min(v), max(x) FROM t;
 EXPLAIN (COSTS OFF) SELECT s FROM t WHERE s > '/usr/share/doc/8' ORDER BY s LIMIT 3;
 SELECT s FROM t WHERE s > '/usr/share/doc/8' ORDER BY s LIMIT 3;

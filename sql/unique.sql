@@ -121,7 +121,9 @@ SELECT * FROM late;
 CREATE TABLE p (a int, b int) PARTITION BY LIST (a);
 CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1);
 CREATE TABLE p2 PARTITION OF p FOR VALUES IN (2, 3);
+\set VERBOSITY sqlstate
 CREATE UNIQUE INDEX p_b ON p USING gpu_btree (b);
+\set VERBOSITY default
 CREATE UNIQUE INDEX p_ab ON p USING gpu_btree (a, b);
 INSERT INTO p SELECT 1 + i % 3, i / 3 FROM generate_series(0, 29) i;
 INSERT INTO p VALUES (2, 4);

@@ -310,6 +310,7 @@ gpuds_covering_path_in_order(PlannerInfo *root, const RelOptInfo *rel, const Ind
 							 List *pathkeys, List *more, PathTarget *target)
 {
 	List *of_query = root->query_pathkeys;
+	List *of_sort = root->sort_pathkeys;
 	RelOptInfo *table;
 	IndexOptInfo *only;
 	IndexPath *path;
@@ -323,9 +324,11 @@ gpuds_covering_path_in_order(PlannerInfo *root, const RelOptInfo *rel, const Ind
 	table->reltarget = target;
 	if (more != NIL)
 		table->rows = clamp_row_est(rel->rows * clauselist_selectivity(root, more, 0, JOIN_INNER, NULL));
-	root->query_pathkeys = pathkeys;
+	/* Core keeps the order that one of them asks for: PostgreSQL 19 looks at sort_pathkeys. */
+	root->query_pathkeys = root->sort_pathkeys = pathkeys;
 	path = path_of_copy(root, table, pathkeys);
 	root->query_pathkeys = of_query;
+	root->sort_pathkeys = of_sort;
 	return path;
 }
 
