@@ -16,6 +16,7 @@
 
 #include "kernels/engine/engine_state.h"
 #include "kernels/graph/gpu_graph_overlay.h"
+#include "kernels/graph/gpu_graph_route.h"
 
 /* Changes of a tree that are so few that a graph of it is had at little cost. */
 #define GPU_GRAPH_FEW_CHANGES (64 * 1024)
@@ -23,11 +24,21 @@
 /* A base is made anew when it differs from the newest graph by this part of its edges, or so many changes. */
 #define GPU_GRAPH_RENEW_PART 1024
 
-/* Where a tree's graph is kept, whose edges lead one way or both. */
-static inline uint64_t
-gpu_engine_kept_key(uint32_t number, bool both)
+/* Kinds of graphs that are kept of a tree. */
+#define GPU_GRAPH_KINDS 4
+
+/* Of which kind a graph is: its edges lead one way or both, and have weights or not. */
+static inline int
+gpu_graph_kind(bool both, bool weighted)
 {
-	return (uint64_t) number << 1 | both;
+	return (int) weighted << 1 | both;
+}
+
+/* Where a tree's graph of a kind is kept. */
+static inline uint64_t
+gpu_engine_kept_key(uint32_t number, int kind)
+{
+	return (uint64_t) number * GPU_GRAPH_KINDS + (uint64_t) kind;
 }
 
 /* Device memory that is in use, but for graphs that are kept: it is there for whoever needs it. */
@@ -82,13 +93,13 @@ gpu_engine_give_kept(void *arg)
 static inline void
 gpu_engine_drop_kept(GpuEngine *engine, uint32_t number)
 {
-	for (int both = 0; both < 2; both++)
+	for (int kind = 0; kind < GPU_GRAPH_KINDS; kind++)
 	{
 		GpuGraph *graph = NULL;
 
 		{
 			std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-			auto found = engine->kept.find(gpu_engine_kept_key(number, both));
+			auto found = engine->kept.find(gpu_engine_kept_key(number, kind));
 
 			if (found != engine->kept.end())
 				graph = gpu_engine_take_kept(engine, found);
@@ -101,12 +112,12 @@ gpu_engine_drop_kept(GpuEngine *engine, uint32_t number)
 	}
 }
 
-/* The graph that is kept of a tree, for one more user; NULL: there is none. */
+/* The graph of a kind that is kept of a tree, for one more user; NULL: there is none. */
 static inline GpuGraph *
-gpu_engine_use_kept(GpuEngine *engine, uint32_t number, bool both)
+gpu_engine_use_kept(GpuEngine *engine, uint32_t number, int kind)
 {
 	std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-	auto found = engine->kept.find(gpu_engine_kept_key(number, both));
+	auto found = engine->kept.find(gpu_engine_kept_key(number, kind));
 
 	if (found == engine->kept.end())
 		return NULL;
@@ -183,7 +194,8 @@ gpu_engine_keep(GpuEngine *engine, GpuGraph *graph, GpuScanStream *stream)
 		try
 		{
 			std::lock_guard<std::mutex> guard(engine->graphs_mutex);
-			GpuGraph *&place = engine->kept[gpu_engine_kept_key((uint32_t) graph->tree, graph->both)];
+			GpuGraph *&place = engine->kept[gpu_engine_kept_key(
+				(uint32_t) graph->tree, gpu_graph_kind(graph->both, graph->weighted))];
 
 			if (!gpu_engine_keeps_better(place, graph))
 			{
@@ -229,17 +241,34 @@ gpu_engine_changes_since(GpuEngine *engine, uint32_t number, const GpuGraph *gra
 	return log != NULL && graph->origin.nhidden >= 0 ? gpu_log_since(log, graph->origin.noted) : -1;
 }
 
-/* Is a graph that lies over its base to take its place, because more and more differs? */
+/*
+ * Is a graph that lies over its base to take its place, because more and more differs?  Where edges have
+ * weights, that costs a new graph, and comes later.
+ */
 static inline bool
 gpu_engine_renews(GpuEngine *engine, const GpuGraph *graph)
 {
 	const GpuGraph *base = graph->base;
-	const int64_t most = std::min(base->m / GPU_GRAPH_RENEW_PART, (int64_t) GPU_GRAPH_FEW_CHANGES);
+	const int64_t most = graph->weighted
+							 ? GPU_GRAPH_FEW_CHANGES
+							 : std::min(base->m / GPU_GRAPH_RENEW_PART, (int64_t) GPU_GRAPH_FEW_CHANGES);
 
 	if (!graph->over.is || graph->origin.nhidden < 0 || graph->origin.serial < base->origin.serial)
 		return false;
 	return graph->over.ngone + graph->list.n > most ||
 		   gpu_engine_changes_since(engine, (uint32_t) graph->tree, base) > most;
+}
+
+/* Keeps an owner's graph's base no longer. */
+static inline void
+gpu_engine_forget_base(GpuEngine *engine, const GpuGraph *graph)
+{
+	std::lock_guard<std::mutex> guard(engine->graphs_mutex);
+	auto found = engine->kept.find(
+		gpu_engine_kept_key((uint32_t) graph->base->tree, gpu_graph_kind(graph->both, graph->weighted)));
+
+	if (found != engine->kept.end() && found->second == graph->base)
+		(void) gpu_engine_take_kept(engine, found);
 }
 
 /*
@@ -257,10 +286,19 @@ gpu_engine_drop_graph(GpuEngine *engine, uint64_t owner, bool keep, GpuScanStrea
 		std::lock_guard<std::mutex> guard(engine->graphs_mutex);
 		engine->graphs.erase(owner);
 	}
-	if (keep && graph->ended && graph->base == NULL && graph->tree >= 0)
+	if (keep && graph->ended && graph->base == NULL && graph->tree >= 0 &&
+		(!graph->weighted || graph->origin.nhidden >= 0))
 		gpu_engine_keep(engine, graph, stream);
 	else if (keep && left != NULL && graph->base != NULL && gpu_engine_renews(engine, graph))
-		*left = graph;
+	{
+		if (!graph->weighted)
+		{
+			*left = graph;
+			return;
+		}
+		gpu_engine_forget_base(engine, graph);
+		gpu_engine_close_graph(engine, graph);
+	}
 	else
 		gpu_engine_close_graph(engine, graph);
 }
@@ -312,8 +350,9 @@ gpu_engine_begin_graph(GpuEngine *engine, GpuScanStream *stream, const GpuReques
 	gpu_engine_drop_graph(engine, r->owner, true, stream, NULL);
 	if (2 * r->n >= GPU_MAX_ITEMS)
 		return GPU_TOO_LARGE;
-	return gpu_engine_own_graph(engine, gpu_graph_begun(engine, r->tree,
-														gpu_graph_open(&engine->pool, r->owner, r->n)));
+	return gpu_engine_own_graph(engine,
+								gpu_graph_begun(engine, r->tree,
+												gpu_graph_open(&engine->pool, r->owner, r->n, r->each)));
 }
 
 /*
@@ -357,7 +396,7 @@ gpu_engine_begin_on_kept(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r
 	GpuGraph *base;
 
 	gpu_engine_drop_graph(engine, r->owner, true, stream, NULL);
-	base = gpu_engine_use_kept(engine, r->tree, r->each);
+	base = gpu_engine_use_kept(engine, r->tree, gpu_graph_kind(r->each, r->n != 0));
 	if (base == NULL)
 		return GPU_WITHDRAWN;
 	r->found = gpu_graph_is_near(engine, r->tree, base);
@@ -401,7 +440,7 @@ gpu_graph_input(GpuEngine *engine, GpuScanStream *stream, const GpuRequest *r, i
  * has changed, no edge may be marked: what is gone is not looked for among the marks.
  */
 static inline void
-gpu_graph_put_sent(GpuGraph *graph, GpuStream *s, const uint64_t *pairs, int64_t n)
+gpu_graph_put_sent(GpuGraph *graph, GpuStream *s, const uint64_t *edges, int64_t n)
 {
 	GpuEdgeList *list = &graph->list;
 	const int64_t at = list->n + graph->nsent;
@@ -409,7 +448,10 @@ gpu_graph_put_sent(GpuGraph *graph, GpuStream *s, const uint64_t *pairs, int64_t
 	list->full |= n > list->room - at;
 	if (list->full)
 		return;
-	gpu_copy(s, list->pairs + 2 * at, pairs, (size_t) n * 2 * sizeof(uint64_t));
+	if (graph->weighted)
+		gpu_launch(s, n, GpuGraphPutSent{ edges, list->pairs + 2 * at, list->weights + at });
+	else
+		gpu_copy(s, list->pairs + 2 * at, edges, (size_t) n * 2 * sizeof(uint64_t));
 	graph->nsent += n;
 }
 
@@ -417,11 +459,13 @@ gpu_graph_put_sent(GpuGraph *graph, GpuStream *s, const uint64_t *pairs, int64_t
 static inline uint32_t
 gpu_scanner_add_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, const GpuRequest *r)
 {
-	const uint64_t *pairs = gpu_graph_input(engine, stream, r, 2);
+	const uint64_t *pairs = gpu_graph_input(engine, stream, r, graph->weighted ? 3 : 2);
 
 	if (pairs == NULL)
 		return GPU_NO_REQUEST;
-	if (graph->base != NULL && (graph->origin.nhidden >= 0 || graph->list.changes.done))
+	if (graph->weighted && graph->base != NULL && !graph->list.changes.done)
+		return GPU_WITHDRAWN;
+	if ((graph->base != NULL || graph->weighted) && (graph->origin.nhidden >= 0 || graph->list.changes.done))
 		gpu_graph_put_sent(graph, &stream->stream, pairs, r->n);
 	else if (r->n > 0)
 	{
@@ -569,6 +613,43 @@ gpu_scanner_tell_paths(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
 				 (size_t) r->found * sizeof(uint64_t));
 	return gpu_graph_status(&stream->stream);
+}
+
+/* Begins a search for a path of least cost, or goes on with it. */
+static inline uint32_t
+gpu_scanner_route(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const uint64_t *named = gpu_graph_input(engine, stream, r, 1);
+	const uint64_t *words = (const uint64_t *) ((unsigned char *) engine->options.staging + r->input);
+	uint32_t status = GPU_OK;
+
+	if (named == NULL || (r->n != 0 && (r->n != 3 || words[0] == words[1])))
+		return GPU_NO_REQUEST;
+	if (r->n != 0)
+		status = gpu_route_begin(graph, stream, named, words[2]);
+	r->counted = 0;
+	if (status == GPU_OK)
+		status = gpu_route_go_on(graph, stream, r->next, &r->counted);
+	r->found = graph->route.length;
+	r->taken = !graph->route.done;
+	return status;
+}
+
+static inline uint32_t
+gpu_scanner_tell_route(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const size_t item = 2 * sizeof(uint64_t);
+	const int64_t length = graph->route.length;
+
+	if (r->next != 0 || gpu_graph_output(engine, stream, r, length, item) != length)
+		return GPU_NO_REQUEST;
+	if (length == 0)
+		return GPU_WITHDRAWN;
+	gpu_route_tell(graph, &stream->stream, (uint64_t *) stream->output);
+	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
+				 (size_t) length * item);
+	r->found = length;
+	return GPU_OK;
 }
 
 /* Begins a search for a path, or goes on with it. */
@@ -807,12 +888,69 @@ gpu_scanner_end_on_base(GpuEngine *engine, GpuScanStream *stream, GpuGraph **gra
 		return GPU_WITHDRAWN;
 	r->taken = made->list.changes.done;
 	if (!made->list.changes.done)
-		return gpu_scanner_make_anew(engine, stream, graph, &r->counted);
+		return made->weighted ? (uint32_t) GPU_WITHDRAWN
+							  : gpu_scanner_make_anew(engine, stream, graph, &r->counted);
 	if (!made->list.full && made->list.n + made->nsent <= GPU_GRAPH_OVERLAY_MOST)
 		return gpu_scanner_lay_over(engine, stream, made, &r->counted);
+	if (made->weighted)
+		return GPU_WITHDRAWN;
 	const uint32_t status = gpu_graph_mark_left(made, &stream->stream);
 
 	return status == GPU_OK ? gpu_scanner_make_anew(engine, stream, graph, &r->counted) : status;
+}
+
+/*
+ * The edges of a scan with weights have become a graph of that scan alone: makes it the base of its owner's,
+ * which has those that were sent beside it (K7).
+ */
+static inline uint32_t
+gpu_scanner_lay_sent(GpuEngine *engine, GpuScanStream *stream, GpuGraph **owned, const uint64_t *pairs,
+					 const uint64_t *weights, int64_t n)
+{
+	GpuStream *s = &stream->stream;
+	GpuGraph *graph = *owned = gpu_engine_go_on_from(engine, stream, *owned);
+	int64_t differ;
+
+	if (graph == NULL || !gpu_graph_begin_changes(graph, s, 0))
+		return GPU_NO_MEMORY;
+	gpu_copy(s, graph->list.pairs, pairs, (size_t) n * 2 * sizeof(uint64_t));
+	gpu_copy(s, graph->list.weights, weights, (size_t) n * sizeof(uint64_t));
+	graph->list.changes.done = true;
+	graph->list.hidden = {};
+	graph->nsent = n;
+	return gpu_scanner_lay_over(engine, stream, graph, &differ);
+}
+
+/* All edges of a graph with weights have come, which has no base. */
+static inline uint32_t
+gpu_scanner_end_weighted(GpuEngine *engine, GpuScanStream *stream, GpuGraph **owned, bool both)
+{
+	GpuGraph *graph = *owned;
+	GpuGraphArray<uint64_t> pairs;
+	GpuGraphArray<uint64_t> weights;
+	uint32_t status;
+
+	/* too many to be laid over it: the graph is no base of others then */
+	if (graph->nsent > GPU_GRAPH_OVERLAY_MOST)
+	{
+		graph->origin.nhidden = -1;
+		graph->list.n += graph->nsent;
+		graph->nsent = 0;
+	}
+	const int64_t listed = graph->list.n;
+	const int64_t sent = graph->nsent;
+
+	graph->nsent = 0;
+	std::swap(pairs, graph->pairs);
+	std::swap(weights, graph->pair_weights);
+	status = gpu_graph_end(graph, stream, both);
+	if (status == GPU_OK && sent > 0)
+		status = gpu_scanner_lay_sent(engine, stream, owned, pairs.at() + 2 * listed, weights.at() + listed,
+									  sent);
+	(void) gpu_finish(&stream->stream);
+	gpu_span_give(&engine->pool, &pairs.span);
+	gpu_span_give(&engine->pool, &weights.span);
+	return status;
 }
 
 /* A step on a graph whose edges are not all there yet; or, with them, the first. */
@@ -826,8 +964,12 @@ gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 	if (r->form != GPU_GRAPH_END)
 		return GPU_NO_REQUEST;
 	r->counted = r->taken = 0;
-	status = graph->base != NULL ? gpu_scanner_end_on_base(engine, stream, &graph, r)
-								 : gpu_graph_end(graph, stream, r->each);
+	if (graph->base != NULL)
+		status = gpu_scanner_end_on_base(engine, stream, &graph, r);
+	else if (graph->weighted)
+		status = gpu_scanner_end_weighted(engine, stream, &graph, r->each);
+	else
+		status = gpu_graph_end(graph, stream, r->each);
 	r->found = status == GPU_OK ? graph->n : 0;
 	return status;
 }
@@ -837,6 +979,25 @@ static inline bool
 gpu_step_needs_arrays(uint32_t step)
 {
 	return step == GPU_GRAPH_TRIANGLES;
+}
+
+/* A step on a graph with weights that has all edges. */
+static inline uint32_t
+gpu_scanner_use_weighted(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	switch (r->form)
+	{
+		case GPU_GRAPH_END:
+			r->found = graph->n;
+			r->counted = r->taken = 0;
+			return graph->both == r->each ? GPU_OK : GPU_WITHDRAWN;
+		case GPU_GRAPH_SEEK:
+			return gpu_scanner_route(engine, stream, graph, r);
+		case GPU_GRAPH_PATH:
+			return gpu_scanner_tell_route(engine, stream, graph, r);
+		default:
+			return GPU_NO_REQUEST;
+	}
 }
 
 /* A step on a graph that has all edges. */
@@ -904,8 +1065,10 @@ gpu_scanner_step(GpuEngine *engine, GpuScanStream *stream, GpuRequest *r, GpuGra
 	graph = gpu_engine_graph(engine, r->owner);
 	if (graph == NULL)
 		return GPU_WITHDRAWN;
-	return graph->ended ? gpu_scanner_use_graph(engine, stream, graph, r)
-						: gpu_scanner_make_graph(engine, stream, graph, r);
+	if (!graph->ended)
+		return gpu_scanner_make_graph(engine, stream, graph, r);
+	return graph->weighted ? gpu_scanner_use_weighted(engine, stream, graph, r)
+						   : gpu_scanner_use_graph(engine, stream, graph, r);
 }
 
 /* Answers a request that is about a graph. */
@@ -950,14 +1113,22 @@ gpu_engine_noted(GpuEngine *engine, uint32_t number)
 	return log != NULL ? gpu_log_begin(log) : GPU_LOG_NONE;
 }
 
-/* Are a graph's edges those of a former scan of a structure alone, with vertices in the same columns? */
+/* Are a graph's edges those of a former scan of a structure alone, by the same columns? */
 static inline bool
 gpu_graph_is_of(const GpuGraph *graph, const GpuStructure *tree, const GpudsView *view, const GpuEdges *edges)
 {
 	const GpuGraphOrigin *origin = &graph->origin;
 
 	return origin->nhidden >= 0 && origin->structure == tree && origin->serial <= view->serial &&
-		   memcmp(origin->vertex, edges->vertex, sizeof(origin->vertex)) == 0;
+		   memcmp(origin->vertex, edges->vertex, sizeof(origin->vertex)) == 0 &&
+		   (!graph->weighted || memcmp(&origin->weight, &edges->weight, sizeof(origin->weight)) == 0);
+}
+
+/* What a request says of its edges. */
+static inline const GpuEdges *
+gpu_request_edges(const GpuEngine *engine, const GpuRequest *request)
+{
+	return (const GpuEdges *) ((unsigned char *) engine->options.staging + request->edges);
 }
 
 /*
@@ -968,7 +1139,7 @@ static inline bool
 gpu_graph_have_changes(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, const GpuStructure *tree,
 					   const GpudsView *view, const GpuRequest *request)
 {
-	const GpuEdges *edges = (const GpuEdges *) ((unsigned char *) engine->options.staging + request->edges);
+	const GpuEdges *edges = gpu_request_edges(engine, request);
 	const GpuGraph *base = graph->base;
 	GpuStream *s = &stream->stream;
 	int64_t since;
@@ -1000,6 +1171,7 @@ gpu_graph_end_scan(GpuGraph *graph, uint64_t noted, const GpuStructure *tree, co
 	origin->serial = view->serial;
 	origin->noted = noted;
 	memcpy(origin->vertex, edges->vertex, sizeof(origin->vertex));
+	origin->weight = edges->weight;
 	origin->nhidden = graph->scans == 1 && complete ? graph->list.hidden.n : -1;
 }
 
@@ -1059,6 +1231,9 @@ gpu_scanner_scan_all_edges(GpuEngine *engine, GpuScanStream *stream, GpuGraph *g
 	const GpuEdges *edges = (const GpuEdges *) (staging + request->edges);
 	uint32_t status;
 
+	/* weights are not merged */
+	if (graph->base != NULL && graph->weighted)
+		return GPU_WITHDRAWN;
 	if (graph->base != NULL && !gpu_graph_need_marks(graph, &stream->stream))
 		return GPU_NO_MEMORY;
 	if (graph->hidden.at() == NULL)
@@ -1079,7 +1254,8 @@ gpu_scanner_scan_edges(GpuEngine *engine, GpuScanStream *stream, const GpuStruct
 	uint32_t status;
 	bool done;
 
-	if (graph == NULL || graph->ended || graph->nsent > 0 || graph->list.changes.done)
+	if (graph == NULL || graph->ended || graph->nsent > 0 || graph->list.changes.done ||
+		graph->weighted != gpu_request_edges(engine, request)->weighted)
 		return GPU_WITHDRAWN;
 	graph->tree = request->tree;
 	stream->edges = &graph->list;

@@ -7,6 +7,8 @@
  * 0 on in the order of their codes, and an edge is one word, source << 32 | target.  From these the
  * algorithms make what they need, when it is needed first.
  *
+ * Edges may have weights, which are integers.  Such edges are in order at once, equal ones by their weights.
+ *
  * All functions queue their work on a stream; those that return a number or a GpuStatus wait for it.  After
  * an error of the stream nothing is known of the graph, which may only be closed.
  *
@@ -38,7 +40,8 @@ struct GpuGraphRows
 {
 	GpuGraphArray<uint64_t> offsets;
 	GpuGraphArray<uint32_t> members;
-	int64_t n = 0; /* members; 0: there may be no arrays */
+	GpuGraphArray<uint64_t> weights; /* of members, if edges have weights */
+	int64_t n = 0;                   /* members; 0: there may be no arrays */
 };
 
 /* A walk, breadth first (gpu_graph_walk.h). */
@@ -65,7 +68,40 @@ struct GpuGraphOrigin
 	uint64_t serial = 0;          /* of the view */
 	uint64_t noted = 0;           /* changes that the view has for sure (engine_change_log.h) */
 	AggColumn vertex[2] = {};
+	AggColumn weight = {};
 	int64_t nhidden = -1; /* entries that were no edges; -1: some of the edges are not the scan's */
+};
+
+/* The least and the highest weight of some edges, and about the middle one. */
+struct GpuGraphWeights
+{
+	uint64_t least = UINT64_MAX;
+	uint64_t most = 0;
+	uint64_t middle = 0;
+};
+
+struct GpuRouteState;
+
+/* A search for a path of least cost, from one end (gpu_graph_route.h). */
+struct GpuGraphRouteSide
+{
+	GpuGraphArray<uint64_t> label;   /* of each vertex: what the best path to it costs */
+	GpuGraphArray<uint32_t> queued;  /* ... the round that it was queued for last */
+	GpuGraphArray<uint32_t> delayed; /* ... the bucket in which it was put off last */
+	GpuGraphArray<uint32_t> parent;  /* ... the vertex before it; made at the end */
+	GpuGraphArray<uint32_t> queue[2];
+	GpuGraphArray<uint32_t> later[2];
+};
+
+/* The same from both ends. */
+struct GpuGraphRoute
+{
+	GpuGraphRouteSide side[2];
+	GpuGraphArray<GpuRouteState> state;
+	bool begun = false;
+	bool done = false;
+	uint64_t most = 0;  /* that the path may cost */
+	int64_t length = 0; /* vertices of the path; 0: there is none */
 };
 
 /* A version of a tree. */
@@ -82,7 +118,8 @@ struct GpuGraphOverlay
 	GpuGraphArray<uint64_t> codes; /* of vertices that the base has not; their numbers follow the base's */
 	int64_t n = 0;                 /* of these vertices */
 	GpuGraphArray<uint64_t> edges; /* that the base has not, in no order */
-	int64_t m = 0;                 /* of these edges */
+	GpuGraphArray<uint64_t> weights;
+	int64_t m = 0; /* of these edges */
 	GpuGraphArray<uint32_t>
 		gone; /* a bit for each of the base's edges, in rows: the graph has not this one */
 	GpuGraphArray<uint32_t> back_gone; /* the same of those that lead back; no array: not made yet */
@@ -104,7 +141,9 @@ struct GpuGraph
 	int64_t users = 0;     /* of one that is kept: graphs whose base it is */
 	bool kept = false;     /* it has no owner, and may be a base */
 	uint64_t kept_at = 0;
+	bool weighted = false;
 	GpuGraphArray<uint64_t> pairs; /* until all are there */
+	GpuGraphArray<uint64_t> pair_weights;
 	GpuGraphArray<uint32_t> marks; /* likewise, if there is a base: of each of its edges, and one more */
 	GpuEdgeList list = {};
 	int64_t nsent = 0; /* edges behind the list's that the owner has sent, and that are not looked for yet */
@@ -118,11 +157,13 @@ struct GpuGraph
 	int64_t n = 0;                 /* vertices */
 	GpuGraphArray<uint64_t> edges;
 	int64_t m = 0; /* edges, but for those of the overlay */
+	GpuGraphWeights weights;
 	GpuGraphRows rows;
 	GpuGraphRows back; /* edges turned around, for graphs whose edges do not lead both ways */
 	GpuGraphWalk walk;
-	GpuGraphWalk back_walk;          /* of a search for a path, from its end (gpu_graph_path.h) */
-	uint32_t met = GPU_NO_VERTEX;    /* where both walks have met */
+	GpuGraphWalk back_walk;       /* of a search for a path, from its end (gpu_graph_path.h) */
+	uint32_t met = GPU_NO_VERTEX; /* where both walks have met */
+	GpuGraphRoute route;
 	GpuGraphArray<uint32_t> roots;   /* of the components */
 	GpuGraphArray<uint64_t> sizes;   /* of each component the code of its least vertex, and how many it has */
 	int64_t nsizes = -1;             /* components; -1: they have not been counted */
@@ -236,9 +277,9 @@ gpu_graph_status(const GpuStream *s)
 	return gpu_ok(s) ? (uint32_t) GPU_OK : s->status;
 }
 
-/* Begins a graph with room for so many edges; NULL: there is not so much memory. */
+/* Begins a graph with room for so many edges, with weights or not; NULL: there is not so much memory. */
 static inline GpuGraph *
-gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
+gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges, bool weighted)
 {
 	GpuGraph *graph = new (std::nothrow) GpuGraph();
 
@@ -246,12 +287,16 @@ gpu_graph_open(GpuPool *pool, uint64_t owner, int64_t edges)
 		return NULL;
 	graph->pool = pool;
 	graph->owner = owner;
-	if (!gpu_graph_take(graph, &graph->pairs, 2 * edges))
+	graph->weighted = weighted;
+	if (!gpu_graph_take(graph, &graph->pairs, 2 * edges) ||
+		(weighted && !gpu_graph_take(graph, &graph->pair_weights, edges)))
 	{
+		gpu_graph_give(graph, &graph->pairs);
 		delete graph;
 		return NULL;
 	}
 	graph->list.pairs = graph->pairs.at();
+	graph->list.weights = graph->pair_weights.at();
 	graph->list.room = edges;
 	return graph;
 }
@@ -267,6 +312,42 @@ gpu_graph_end_walk(GpuGraph *graph, GpuGraphWalk *walk)
 	*walk = GpuGraphWalk();
 }
 
+/* Forgets a search for a path of least cost. */
+static inline void
+gpu_graph_end_route(GpuGraph *graph)
+{
+	for (GpuGraphRouteSide &side : graph->route.side)
+	{
+		gpu_graph_give(graph, &side.label);
+		gpu_graph_give(graph, &side.queued);
+		gpu_graph_give(graph, &side.delayed);
+		gpu_graph_give(graph, &side.parent);
+		for (int i = 0; i < 2; i++)
+		{
+			gpu_graph_give(graph, &side.queue[i]);
+			gpu_graph_give(graph, &side.later[i]);
+		}
+	}
+	gpu_graph_give(graph, &graph->route.state);
+	graph->route = GpuGraphRoute();
+}
+
+/* Gives the memory of rows back. */
+static inline void
+gpu_graph_give_rows(GpuGraph *graph, GpuGraphRows *rows)
+{
+	gpu_graph_give(graph, &rows->offsets);
+	gpu_graph_give(graph, &rows->members);
+	gpu_graph_give(graph, &rows->weights);
+}
+
+static inline size_t
+gpu_graph_rows_bytes(const GpuGraphRows *rows)
+{
+	return gpu_span_bytes(&rows->offsets.span) + gpu_span_bytes(&rows->members.span) +
+		   gpu_span_bytes(&rows->weights.span);
+}
+
 /* Forgets what was found for the owner, and gives back what only that needs; what other graphs use stays. */
 static inline void
 gpu_graph_rest(GpuGraph *graph)
@@ -274,6 +355,7 @@ gpu_graph_rest(GpuGraph *graph)
 	gpu_graph_end_walk(graph, &graph->walk);
 	gpu_graph_end_walk(graph, &graph->back_walk);
 	graph->met = GPU_NO_VERTEX;
+	gpu_graph_end_route(graph);
 	gpu_graph_give(graph, &graph->sizes);
 	graph->nsizes = -1;
 	gpu_graph_give(graph, &graph->temp);
@@ -285,11 +367,9 @@ static inline size_t
 gpu_graph_bytes(const GpuGraph *graph)
 {
 	return gpu_span_bytes(&graph->codes.span) + gpu_span_bytes(&graph->edges.span) +
-		   gpu_span_bytes(&graph->rows.offsets.span) + gpu_span_bytes(&graph->rows.members.span) +
-		   gpu_span_bytes(&graph->back.offsets.span) + gpu_span_bytes(&graph->back.members.span) +
-		   gpu_span_bytes(&graph->roots.span) + gpu_span_bytes(&graph->lists.offsets.span) +
-		   gpu_span_bytes(&graph->lists.members.span) + gpu_span_bytes(&graph->sources.span) +
-		   gpu_span_bytes(&graph->hidden.span);
+		   gpu_graph_rows_bytes(&graph->rows) + gpu_graph_rows_bytes(&graph->back) +
+		   gpu_span_bytes(&graph->roots.span) + gpu_graph_rows_bytes(&graph->lists) +
+		   gpu_span_bytes(&graph->sources.span) + gpu_span_bytes(&graph->hidden.span);
 }
 
 /* Forgets how a graph differs from its base. */
@@ -300,6 +380,7 @@ gpu_graph_end_overlay(GpuGraph *graph)
 
 	gpu_graph_give(graph, &over->codes);
 	gpu_graph_give(graph, &over->edges);
+	gpu_graph_give(graph, &over->weights);
 	gpu_graph_give(graph, &over->gone);
 	gpu_graph_give(graph, &over->back_gone);
 	gpu_graph_give(graph, &over->places);
@@ -314,19 +395,17 @@ static inline void
 gpu_graph_close(GpuGraph *graph)
 {
 	gpu_graph_give(graph, &graph->pairs);
+	gpu_graph_give(graph, &graph->pair_weights);
 	gpu_graph_give(graph, &graph->marks);
 	gpu_graph_give(graph, &graph->hidden);
 	gpu_graph_give(graph, &graph->candidates);
 	gpu_graph_end_overlay(graph);
 	gpu_graph_give(graph, &graph->codes);
 	gpu_graph_give(graph, &graph->edges);
-	gpu_graph_give(graph, &graph->rows.offsets);
-	gpu_graph_give(graph, &graph->rows.members);
-	gpu_graph_give(graph, &graph->back.offsets);
-	gpu_graph_give(graph, &graph->back.members);
+	gpu_graph_give_rows(graph, &graph->rows);
+	gpu_graph_give_rows(graph, &graph->back);
 	gpu_graph_give(graph, &graph->roots);
-	gpu_graph_give(graph, &graph->lists.offsets);
-	gpu_graph_give(graph, &graph->lists.members);
+	gpu_graph_give_rows(graph, &graph->lists);
 	gpu_graph_give(graph, &graph->sources);
 	gpu_graph_rest(graph);
 	delete graph;

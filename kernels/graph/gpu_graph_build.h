@@ -114,6 +114,46 @@ struct GpuGraphReverse
 	}
 };
 
+/* The weights of edges, in another order; both: edges that lead back have the same. */
+struct GpuGraphPermute
+{
+	const uint64_t *from;
+	const uint32_t *order;
+	int64_t n; /* from has; an item behind is the one n before it */
+	uint64_t *to;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		to[i] = from[order[i] % n];
+	}
+};
+
+/* Takes edges with weights that were sent apart. */
+struct GpuGraphPutSent
+{
+	const uint64_t *edges; /* two codes and a weight each */
+	uint64_t *pairs;
+	uint64_t *weights;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		pairs[2 * i] = edges[3 * i];
+		pairs[2 * i + 1] = edges[3 * i + 1];
+		weights[i] = edges[3 * i + 2];
+	}
+};
+
+/* Sets each place to its number. */
+struct GpuGraphNumbers
+{
+	uint32_t *numbers;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		numbers[i] = (uint32_t) i;
+	}
+};
+
 /* Bits that numbers below n have. */
 static inline int
 gpu_graph_bits(int64_t n)
@@ -216,6 +256,113 @@ gpu_graph_make_edges(GpuGraph *graph, GpuStream *s, bool both)
 	return GPU_OK;
 }
 
+/* Edges that are sorted with their weights: both are in the same order, of which a place is known. */
+struct GpuGraphWeighing
+{
+	GpuGraphArray<uint64_t> words;
+	GpuGraphArray<uint64_t> others;
+	GpuGraphArray<uint32_t> order;
+	GpuGraphArray<uint32_t> other_order;
+};
+
+static inline bool
+gpu_graph_weigh_open(GpuGraph *graph, GpuStream *s, GpuGraphWeighing *sort, int64_t n)
+{
+	return gpu_graph_take(graph, &sort->words, n) && gpu_graph_take(graph, &sort->others, n) &&
+		   gpu_graph_take(graph, &sort->order, n) && gpu_graph_take(graph, &sort->other_order, n) &&
+		   gpu_graph_use_temp(graph, s, n + 1);
+}
+
+/* Gives the memory back; the stream is at rest. */
+static inline void
+gpu_graph_weigh_close(GpuGraph *graph, GpuGraphWeighing *sort)
+{
+	gpu_graph_give(graph, &sort->words);
+	gpu_graph_give(graph, &sort->others);
+	gpu_graph_give(graph, &sort->order);
+	gpu_graph_give(graph, &sort->other_order);
+}
+
+/* Sorts n words, which are in sort->words, by bits low to high - 1; the order goes with them. */
+static inline void
+gpu_graph_weigh_sort(GpuStream *s, GpuGraphWeighing *sort, int64_t n, int low, int high)
+{
+	uint64_t *words = sort->words.at();
+	uint64_t *others = sort->others.at();
+	uint32_t *order = sort->order.at();
+	uint32_t *other_order = sort->other_order.at();
+
+	gpu_sort_pairs(s, &words, &others, &order, &other_order, n, low, high);
+	if (words != sort->words.at())
+		std::swap(sort->words, sort->others);
+	if (order != sort->order.at())
+		std::swap(sort->order, sort->other_order);
+}
+
+/* Learns the range of n weights, which are sorted. */
+static inline void
+gpu_graph_range(GpuScanStream *stream, const uint64_t *sorted, int64_t n, GpuGraphWeights *range)
+{
+	*range = {};
+	if (n == 0)
+		return;
+	range->least = gpu_graph_read(stream, &sorted[0]);
+	range->most = gpu_graph_read(stream, &sorted[n - 1]);
+	range->middle = gpu_graph_read(stream, &sorted[n / 2]);
+}
+
+/*
+ * Puts edges in order, those of equal vertices by their weights, and makes weights in that order.
+ * GPU_WITHDRAWN: an edge has none that a path can have.
+ */
+static inline uint32_t
+gpu_graph_weigh(GpuGraph *graph, GpuScanStream *stream, GpuGraphWeighing *sort)
+{
+	GpuStream *s = &stream->stream;
+	const int bits = gpu_graph_bits(graph->n);
+	const int64_t n = graph->list.n;
+	const int64_t m = graph->m;
+
+	gpu_launch(s, m, GpuGraphNumbers{ sort->order.at() });
+	gpu_launch(s, m, GpuGraphPermute{ graph->list.weights, sort->order.at(), n, sort->words.at() });
+	gpu_graph_weigh_sort(s, sort, m, 0, 64);
+	gpu_graph_range(stream, sort->words.at(), m, &graph->weights);
+	if (!gpu_ok(s))
+		return s->status;
+	if (m > 0 && graph->weights.most == GPU_NO_WEIGHT)
+		return GPU_WITHDRAWN;
+	gpu_launch(s, m, GpuGraphPermute{ graph->edges.at(), sort->order.at(), m, sort->words.at() });
+	gpu_graph_weigh_sort(s, sort, m, 0, bits);
+	gpu_graph_weigh_sort(s, sort, m, 32, 32 + bits);
+	if (!gpu_graph_take(graph, &graph->rows.weights, m))
+		return GPU_NO_MEMORY;
+	gpu_launch(s, m, GpuGraphPermute{ graph->list.weights, sort->order.at(), n, graph->rows.weights.at() });
+	std::swap(graph->edges, sort->words);
+	return GPU_OK;
+}
+
+static inline uint32_t gpu_graph_fill_rows(GpuGraph *graph, GpuStream *s, const uint64_t *edges, int64_t m,
+										   GpuGraphRows *rows);
+
+/* Puts the edges in rows, with their weights. */
+static inline uint32_t
+gpu_graph_make_weighted_rows(GpuGraph *graph, GpuScanStream *stream)
+{
+	GpuStream *s = &stream->stream;
+	GpuGraphWeighing sort;
+	uint32_t status = GPU_NO_MEMORY;
+
+	if (gpu_graph_weigh_open(graph, s, &sort, graph->m))
+		status = gpu_graph_weigh(graph, stream, &sort);
+	if (status == GPU_OK)
+		status = gpu_graph_fill_rows(graph, s, graph->edges.at(), graph->m, &graph->rows);
+	if (!gpu_finish(s))
+		return s->status;
+	gpu_graph_weigh_close(graph, &sort);
+	graph->has_rows = status == GPU_OK;
+	return status;
+}
+
 /* There are no more edges.  GPU_TOO_LARGE: there were too many. */
 static inline uint32_t
 gpu_graph_end(GpuGraph *graph, GpuScanStream *stream, bool both)
@@ -236,7 +383,10 @@ gpu_graph_end(GpuGraph *graph, GpuScanStream *stream, bool both)
 	if (!gpu_finish(&stream->stream))
 		return stream->stream.status;
 	gpu_graph_sort_close(graph, &sort);
+	if (status == GPU_OK && graph->weighted)
+		status = gpu_graph_make_weighted_rows(graph, stream);
 	gpu_graph_give(graph, &graph->pairs);
+	gpu_graph_give(graph, &graph->pair_weights);
 	graph->ended = status == GPU_OK;
 	graph->both = both;
 	return status;
@@ -278,6 +428,36 @@ gpu_graph_need_rows(GpuGraph *graph, GpuScanStream *stream)
 	return status;
 }
 
+/* Puts the edges that lead back in rows, in order. */
+static inline uint32_t
+gpu_graph_make_back(GpuGraph *graph, GpuStream *s, GpuGraphWeighing *sort)
+{
+	if (!gpu_graph_take(graph, &sort->words, graph->m) || !gpu_graph_take(graph, &sort->others, graph->m) ||
+		!gpu_graph_use_temp(graph, s, graph->m))
+		return GPU_NO_MEMORY;
+	gpu_launch(s, graph->m, GpuGraphReverse{ graph->edges.at(), sort->words.at() });
+	gpu_graph_sort_edges(s, &sort->words, &sort->others, graph->m, graph->n);
+	return gpu_graph_fill_rows(graph, s, sort->words.at(), graph->m, &graph->back);
+}
+
+/* The same of edges with weights, which stay in order where vertices are equal. */
+static inline uint32_t
+gpu_graph_make_weighted_back(GpuGraph *graph, GpuStream *s, GpuGraphWeighing *sort)
+{
+	const int bits = gpu_graph_bits(gpu_graph_base_n(graph));
+	const int64_t m = graph->m;
+
+	if (!gpu_graph_weigh_open(graph, s, sort, m) || !gpu_graph_take(graph, &graph->back.weights, m))
+		return GPU_NO_MEMORY;
+	gpu_launch(s, m, GpuGraphReverse{ graph->edges.at(), sort->words.at() });
+	gpu_launch(s, m, GpuGraphNumbers{ sort->order.at() });
+	gpu_graph_weigh_sort(s, sort, m, 0, bits);
+	gpu_graph_weigh_sort(s, sort, m, 32, 32 + bits);
+	gpu_launch(s, m,
+			   GpuGraphPermute{ graph->rows.weights.at(), sort->order.at(), m, graph->back.weights.at() });
+	return gpu_graph_fill_rows(graph, s, sort->words.at(), m, &graph->back);
+}
+
 /*
  * Puts the edges that lead back in rows, if that has not been done.  A graph whose edges lead both ways needs
  * none.
@@ -286,29 +466,19 @@ static inline uint32_t
 gpu_graph_need_back(GpuGraph *graph, GpuScanStream *stream)
 {
 	GpuStream *s = &stream->stream;
-	GpuGraphArray<uint64_t> words;
-	GpuGraphArray<uint64_t> others;
-	uint32_t status = GPU_NO_MEMORY;
+	GpuGraphWeighing sort;
+	uint32_t status;
 
 	if (graph->both || graph->has_back)
 		return GPU_OK;
-	if (gpu_graph_take(graph, &words, graph->m) && gpu_graph_take(graph, &others, graph->m) &&
-		gpu_graph_use_temp(graph, s, graph->m))
-	{
-		gpu_launch(s, graph->m, GpuGraphReverse{ graph->edges.at(), words.at() });
-		gpu_graph_sort_edges(s, &words, &others, graph->m, graph->n);
-		status = gpu_graph_fill_rows(graph, s, words.at(), graph->m, &graph->back);
-	}
+	status = graph->weighted ? gpu_graph_make_weighted_back(graph, s, &sort)
+							 : gpu_graph_make_back(graph, s, &sort);
 	if (!gpu_finish(s))
 		return s->status;
-	gpu_graph_give(graph, &words);
-	gpu_graph_give(graph, &others);
+	gpu_graph_weigh_close(graph, &sort);
 	graph->has_back = status == GPU_OK;
 	if (!graph->has_back)
-	{
-		gpu_graph_give(graph, &graph->back.offsets);
-		gpu_graph_give(graph, &graph->back.members);
-	}
+		gpu_graph_give_rows(graph, &graph->back);
 	return status;
 }
 

@@ -36,35 +36,89 @@ struct GpuGraphNewCodes
 	}
 };
 
+/*
+ * The first place in ascending edges, those of equal vertices by their weights, whose edge is not less; n:
+ * there is none.
+ */
+GPU_FN int64_t
+gpu_graph_find_weighted(const uint64_t *edges, const uint64_t *weights, int64_t n, uint64_t edge,
+						uint64_t weight)
+{
+	int64_t lo = 0;
+	int64_t hi = n;
+
+	while (lo < hi)
+	{
+		const int64_t middle = lo + (hi - lo) / 2;
+
+		if (edges[middle] < edge || (edges[middle] == edge && weights[middle] < weight))
+			lo = middle + 1;
+		else
+			hi = middle;
+	}
+	return lo;
+}
+
 /* Makes edges of pairs of codes, of which the base's that are not gone are left out. */
 struct GpuGraphNewEdges
 {
 	const uint64_t *pairs;
+	const uint64_t *weights; /* NULL: edges have none */
 	GpuGraphCodes codes;
 	const uint64_t *base; /* edges, ascending */
+	const uint64_t *base_weights;
 	int64_t m;
 	const uint32_t *gone;
 	bool both;
 	uint64_t *out;
+	uint64_t *out_weights;
 	uint32_t *count;
 
-	GPU_FN bool is_new(uint64_t edge) const
+	GPU_FN int64_t find(uint64_t edge, uint64_t weight) const
 	{
-		const int64_t at = gpu_graph_find(base, m, edge);
+		int64_t at;
 
-		return at == m || base[at] != edge || (gone[at / 32] >> at % 32 & 1) != 0;
+		if (weights == NULL)
+			at = gpu_graph_find(base, m, edge);
+		else
+			at = gpu_graph_find_weighted(base, base_weights, m, edge, weight);
+		return at < m && base[at] == edge && (weights == NULL || base_weights[at] == weight) ? at : -1;
+	}
+
+	GPU_FN void put(uint64_t edge, uint64_t weight) const
+	{
+		const uint32_t at = gpu_atomic_next(count);
+
+		out[at] = edge;
+		if (weights != NULL)
+			out_weights[at] = weight;
 	}
 
 	GPU_FN void operator()(int64_t i) const
 	{
 		const uint64_t source = (uint64_t) codes.find(pairs[2 * i]);
 		const uint64_t target = (uint64_t) codes.find(pairs[2 * i + 1]);
+		const uint64_t weight = weights == NULL ? 0 : weights[i];
+		const int64_t at = find(source << 32 | target, weight);
 
-		if (!is_new(source << 32 | target))
+		if (at >= 0 && (gone[at / 32] >> at % 32 & 1) == 0)
 			return;
-		out[gpu_atomic_next(count)] = source << 32 | target;
+		put(source << 32 | target, weight);
 		if (both)
-			out[gpu_atomic_next(count)] = target << 32 | source;
+			put(target << 32 | source, weight);
+	}
+};
+
+/* Finds the least and the highest of some weights. */
+struct GpuGraphFindRange
+{
+	const uint64_t *weights;
+	uint64_t *range;
+
+	GPU_FN void operator()(int64_t i) const
+	{
+		gpu_atomic_min64(&range[0], weights[i]);
+		gpu_atomic_max64(&range[1], weights[i]);
 	}
 };
 
@@ -72,15 +126,29 @@ struct GpuGraphNewEdges
 struct GpuGraphBackGone
 {
 	const uint64_t *edges;
+	const uint64_t *edge_weights; /* NULL: they have none */
 	const uint32_t *places;
 	const uint64_t *offsets;
 	const uint32_t *members;
+	const uint64_t *weights;
 	uint32_t *gone;
+
+	GPU_FN bool is_less(uint64_t at, uint32_t source, uint64_t weight) const
+	{
+		return members[at] < source ||
+			   (edge_weights != NULL && members[at] == source && weights[at] < weight);
+	}
+
+	GPU_FN bool is(uint64_t at, uint32_t source, uint64_t weight) const
+	{
+		return members[at] == source && (edge_weights == NULL || weights[at] == weight);
+	}
 
 	GPU_FN void operator()(int64_t i) const
 	{
 		const uint32_t source = (uint32_t) (edges[places[i]] >> 32);
 		const uint32_t target = (uint32_t) edges[places[i]];
+		const uint64_t weight = edge_weights == NULL ? 0 : edge_weights[places[i]];
 		const uint64_t end = offsets[target + 1];
 		uint64_t lo = offsets[target];
 		uint64_t hi = end;
@@ -89,12 +157,12 @@ struct GpuGraphBackGone
 		{
 			const uint64_t middle = lo + (hi - lo) / 2;
 
-			if (members[middle] < source)
+			if (is_less(middle, source, weight))
 				lo = middle + 1;
 			else
 				hi = middle;
 		}
-		for (; lo < end && members[lo] == source; lo++)
+		for (; lo < end && is(lo, source, weight); lo++)
 			(void) gpu_atomic_or(&gone[lo / 32], UINT32_C(1) << lo % 32);
 	}
 };
@@ -193,20 +261,41 @@ gpu_graph_new_edges(GpuGraph *graph, GpuScanStream *stream, int64_t n)
 	GpuGraphOverlay *over = &graph->over;
 	uint32_t *count = (uint32_t *) stream->offsets;
 
-	if (!gpu_graph_take(graph, &over->edges, 2 * n))
+	if (!gpu_graph_take(graph, &over->edges, 2 * n) ||
+		(graph->weighted && !gpu_graph_take(graph, &over->weights, 2 * n)))
 		return GPU_NO_MEMORY;
 	gpu_fill(&stream->stream, stream->offsets, 0, sizeof(uint64_t));
 	gpu_launch(&stream->stream, n,
 			   GpuGraphNewEdges{ graph->list.pairs,
+								 graph->list.weights,
 								 { base->codes.at(), base->n, over->codes.at(), over->n },
 								 base->edges.at(),
+								 base->rows.weights.at(),
 								 base->m,
 								 over->gone.at(),
 								 base->both,
 								 over->edges.at(),
+								 over->weights.at(),
 								 count });
 	over->m = (int64_t) gpu_graph_read(stream, stream->offsets);
 	return gpu_graph_status(&stream->stream);
+}
+
+/* Learns the range of new edges' weights.  GPU_WITHDRAWN: one has none that a path can have. */
+static inline uint32_t
+gpu_graph_new_range(GpuGraph *graph, GpuScanStream *stream)
+{
+	GpuStream *s = &stream->stream;
+	uint64_t *range = stream->offsets;
+
+	gpu_fill(s, &range[0], 0xFF, sizeof(uint64_t));
+	gpu_fill(s, &range[1], 0, sizeof(uint64_t));
+	gpu_launch(s, graph->over.m, GpuGraphFindRange{ graph->over.weights.at(), range });
+	graph->weights.least = gpu_graph_read(stream, &range[0]);
+	graph->weights.most = gpu_graph_read(stream, &range[1]);
+	if (!gpu_ok(s))
+		return s->status;
+	return graph->over.m > 0 && graph->weights.most == GPU_NO_WEIGHT ? GPU_WITHDRAWN : GPU_OK;
 }
 
 /*
@@ -230,6 +319,8 @@ gpu_graph_lay_over(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
 			status = gpu_graph_new_codes(graph, stream, &sort, 2 * n);
 		if (status == GPU_OK)
 			status = gpu_graph_new_edges(graph, stream, n);
+		if (status == GPU_OK && graph->weighted)
+			status = gpu_graph_new_range(graph, stream);
 	}
 	if (!gpu_finish(s))
 		return s->status;
@@ -242,7 +333,11 @@ gpu_graph_lay_over(GpuGraph *graph, GpuScanStream *stream, int64_t *differ)
 static inline void
 gpu_graph_borrow_over(GpuGraph *graph)
 {
+	const GpuGraphWeights added = graph->weights;
+
 	gpu_graph_borrow_edges(graph);
+	graph->weights.least = std::min(graph->weights.least, added.least);
+	graph->weights.most = std::max(graph->weights.most, added.most);
 	if (graph->base->connected)
 		graph->over.base_roots = graph->base->roots;
 	graph->over.is = true;
@@ -294,8 +389,9 @@ gpu_graph_need_back_over(GpuGraph *graph, GpuScanStream *stream)
 	if (!gpu_graph_take_bits(graph, s, &over->back_gone, graph->m))
 		return GPU_NO_MEMORY;
 	gpu_launch(s, over->ngone,
-			   GpuGraphBackGone{ graph->edges.at(), over->places.at(), graph->back.offsets.at(),
-								 graph->back.members.at(), over->back_gone.at() });
+			   GpuGraphBackGone{ graph->edges.at(), graph->rows.weights.at(), over->places.at(),
+								 graph->back.offsets.at(), graph->back.members.at(), graph->back.weights.at(),
+								 over->back_gone.at() });
 	return gpu_graph_status(s);
 }
 

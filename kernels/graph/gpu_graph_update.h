@@ -6,7 +6,7 @@
  * Edges that come are looked for in the base, and marked there; those that it does not have are put on a
  * list (scan_edges.h).  When all have come, the graph has the edges that are marked, and those of the list,
  * each once.  If these are the base's edges, it has the base's arrays.  Otherwise the two are merged: the
- * base's edges are not sorted again.
+ * base's edges are not sorted again.  None of this is done of edges with weights.
  *
  *-------------------------------------------------------------------------
  */
@@ -20,17 +20,6 @@
 /* Edges that a graph may have beside its base's: this part of them, or this many. */
 #define GPU_GRAPH_UPDATE_PART 8
 #define GPU_GRAPH_UPDATE_LEAST (INT64_C(1) << 20)
-
-/* Sets each place to its number: the sums of marks that are all 1. */
-struct GpuGraphNumbers
-{
-	uint32_t *numbers;
-
-	GPU_FN void operator()(int64_t i) const
-	{
-		numbers[i] = (uint32_t) i;
-	}
-};
 
 /* Sets 1 for the vertices of edges that are left of the base. */
 struct GpuGraphUsed
@@ -134,14 +123,20 @@ static inline GpuGraph *
 gpu_graph_open_on(GpuPool *pool, uint64_t owner, GpuGraph *base)
 {
 	GpuGraph *graph = gpu_graph_open(pool, owner,
-									 std::max(base->m / GPU_GRAPH_UPDATE_PART, GPU_GRAPH_UPDATE_LEAST));
+									 std::max(base->m / GPU_GRAPH_UPDATE_PART, GPU_GRAPH_UPDATE_LEAST),
+									 base->weighted);
 
 	if (graph == NULL)
 		return NULL;
 	graph->base = base;
 	graph->both = base->both;
-	graph->list.known = { base->codes.at(),        base->n, base->rows.offsets.at(),
-						  base->rows.members.at(), NULL,    base->both };
+	graph->list.known = { base->codes.at(),
+						  base->n,
+						  base->rows.offsets.at(),
+						  base->rows.members.at(),
+						  base->rows.weights.at(),
+						  NULL,
+						  base->both };
 	return graph;
 }
 
@@ -170,6 +165,7 @@ gpu_graph_borrow_edges(GpuGraph *graph)
 	graph->n = base->n;
 	graph->edges = base->edges;
 	graph->m = base->m;
+	graph->weights = base->weights;
 	graph->rows = base->rows;
 	graph->has_rows = true;
 	graph->has_back = base->has_back;
@@ -246,8 +242,10 @@ gpu_graph_return_all(GpuGraph *graph)
 	gpu_graph_return(&graph->edges, base->edges);
 	gpu_graph_return(&graph->rows.offsets, base->rows.offsets);
 	gpu_graph_return(&graph->rows.members, base->rows.members);
+	gpu_graph_return(&graph->rows.weights, base->rows.weights);
 	gpu_graph_return(&graph->back.offsets, base->back.offsets);
 	gpu_graph_return(&graph->back.members, base->back.members);
+	gpu_graph_return(&graph->back.weights, base->back.weights);
 	gpu_graph_return(&graph->roots, base->roots);
 	gpu_graph_return(&graph->over.base_roots, base->roots);
 	gpu_graph_return(&graph->lists.offsets, base->lists.offsets);

@@ -77,9 +77,11 @@ struct GpuGraphEdgesView
 {
 	const uint64_t *offsets;
 	const uint32_t *members;
-	int64_t n;            /* vertices that have rows */
-	const uint32_t *gone; /* bits of members that are not there; NULL: all are */
-	const uint64_t *more; /* edges that are in no rows */
+	const uint64_t *weights; /* of members; NULL: they have none */
+	int64_t n;               /* vertices that have rows */
+	const uint32_t *gone;    /* bits of members that are not there; NULL: all are */
+	const uint64_t *more;    /* edges that are in no rows */
+	const uint64_t *more_weights;
 	int64_t nmore;
 	bool back; /* they are followed from target to source */
 
@@ -241,9 +243,15 @@ gpu_graph_edges_view(const GpuGraph *graph, bool back)
 	const GpuGraphOverlay *over = &graph->over;
 	const uint32_t *gone = over->ngone == 0 ? NULL : back ? over->back_gone.at() : over->gone.at();
 
-	return {
-		rows->offsets.at(), rows->members.at(), gpu_graph_base_n(graph), gone, over->edges.at(), over->m, back
-	};
+	return { rows->offsets.at(),
+			 rows->members.at(),
+			 rows->weights.at(),
+			 gpu_graph_base_n(graph),
+			 gone,
+			 over->edges.at(),
+			 over->weights.at(),
+			 over->m,
+			 back };
 }
 
 /* How many edges lead out of what is queued, but for those in no rows; known once the sums are. */

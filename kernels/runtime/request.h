@@ -77,16 +77,20 @@ typedef enum GpuForm
  */
 typedef enum GpuGraphStep
 {
-	GPU_GRAPH_BEGIN, /* a graph of a tree without edges, with room for n, in place of the owner's */
 	/*
-	 * the same, on the base of the one that is kept of a tree (each: whose edges lead both ways), in which
-	 * edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept; found: 1: the tree has
-	 * changed little since that one's were, and the graph will be had at little cost
+	 * a graph of a tree without edges, with room for n, in place of the owner's; each: edges have weights
+	 */
+	GPU_GRAPH_BEGIN,
+	/*
+	 * the same, on the base of the one that is kept of a tree (each: whose edges lead both ways; n: 1: with
+	 * weights), in which edges that come are looked for (engine_graphs.h).  GPU_WITHDRAWN: none is kept;
+	 * found: 1: the tree has changed little since that one's were, and the graph will be had at little cost
 	 */
 	GPU_GRAPH_TAKE,
-	GPU_GRAPH_ADD, /* input: n edges, two codes each */
+	GPU_GRAPH_ADD, /* input: n edges, two codes each; and the weight, if they have weights */
 	/*
-	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many; found:
+	 * there are no more edges; each: they lead both ways.  GPU_TOO_LARGE: there were too many;
+	 * GPU_WITHDRAWN: there is no such graph, because one has no weight, or on the base at hand; found:
 	 * vertices, or a few more, if it has a base; counted: in how many edges it and the base differ; taken: 1:
 	 * only those were looked at that could
 	 */
@@ -111,10 +115,16 @@ typedef enum GpuGraphStep
 	/*
 	 * goes on with a search for a path for next depths at most, or begins one; input: 2 vertices, one path
 	 * has to lead from the first to the second, which is another, or none, to go on.  found: vertices on the
-	 * path, 0: none has been found, counted: depths done, taken: 0: nor will be
+	 * path, 0: none has been found, counted: depths done, taken: 0: nor will be.  Of a graph with weights,
+	 * the input has 3 words: the last one is what the path may cost; and depths are rounds of the search.
+	 * GPU_TOO_LARGE: what paths cost is too much for the search
 	 */
 	GPU_GRAPH_SEEK,
-	GPU_GRAPH_PATH, /* output: the vertices of the path that has been found, cap at most; found: how many */
+	/*
+	 * output: the vertices of the path that has been found, cap at most; found: how many.  Of a graph with
+	 * weights: two words for each, the vertex and what the path to it costs
+	 */
+	GPU_GRAPH_PATH,
 	GPU_GRAPH_CONNECT,   /* find the components; found: vertices */
 	GPU_GRAPH_CONNECTED, /* output: two codes for each vertex from next on, cap at most; found: how many */
 	GPU_GRAPH_MEASURE,   /* find the components, and count their vertices; found: components */
@@ -301,8 +311,14 @@ typedef struct GpuJoin
 typedef struct GpuEdges
 {
 	AggColumn vertex[2]; /* source and target */
-	bool full;           /* all rows that entries lead to are visible to everybody, by the map */
+	AggColumn weight;    /* if weighted: integers */
+	uint64_t zero;       /* ... the code of 0; UINT64_MAX is that of no number */
+	bool weighted;
+	bool full; /* all rows that entries lead to are visible to everybody, by the map */
 } GpuEdges;
+
+/* In place of a weight that no path can have: NULL, a negative one, or one that is no number. */
+#define GPU_NO_WEIGHT UINT64_MAX
 
 /* Does a scan of a form hand back only the entries that it does not count? */
 KERNEL_FN bool

@@ -84,6 +84,7 @@ struct GpuKnownEdges
 	int64_t n;
 	const uint64_t *offsets; /* where each vertex's edges begin, and where the last one's end */
 	const uint32_t *members; /* numbers of their targets, which ascend in a row */
+	const uint64_t *weights; /* of edges, which ascend where targets are equal; NULL: they have none */
 	uint32_t *marks;         /* of each edge: 1, if it was found; NULL: none is looked for */
 	bool both;               /* its edges lead both ways */
 };
@@ -118,6 +119,7 @@ struct GpuEdgeChanges
 struct GpuEdgeList
 {
 	uint64_t *pairs;
+	uint64_t *weights; /* NULL: they have none; else edges that differ in their weight are different ones */
 	int64_t n;
 	int64_t room;
 	bool full;           /* there were more */

@@ -108,7 +108,7 @@ template <class Probe> struct GpuScanFindEdges
 	int nwords;
 	GpuVisible visible;
 	GpudsScan scan; /* its intervals, in device memory */
-	AggColumn vertex[2];
+	GpuEdges edges;
 	GpudsEntry ones; /* of the columns of the vertices */
 
 	/* Is an entry of the structure one of the scan? */
@@ -127,7 +127,7 @@ template <class Probe> struct GpuScanFindEdges
 
 		for (int k = 0; k < 2; k++)
 		{
-			const AggColumn &column = vertex[k];
+			const AggColumn &column = edges.vertex[k];
 
 			entry_put_bits(&e, nw, column.place, (k == 0 ? source : target) ^ column.flip);
 			entry_put_bits(&e, nw, column.null_place, column.null_bit == 0);
@@ -135,9 +135,10 @@ template <class Probe> struct GpuScanFindEdges
 		return e;
 	}
 
-	/* Has the scan an entry that begins so, whose row is seen?  *many: there are too many to say. */
-	GPU_FN bool finds(const GpudsEntry &beginning, bool *many) const
+	/* Has the scan such an entry of a weight, whose row is seen?  *many: there are too many to say. */
+	GPU_FN bool finds(const GpudsEntry &beginning, uint64_t weight, bool *many) const
 	{
+		const int nw = nwords == 1 ? 1 : 2;
 		const GpudsInterval interval = { beginning, entry_last_alike(&beginning, &ones) };
 		typename Probe::Position p;
 		GpuStart start;
@@ -152,7 +153,8 @@ template <class Probe> struct GpuScanFindEdges
 		{
 			const GpudsEntry e = Probe::entry(view, p);
 
-			if (visible.row(e.t & ENTRY_TID_MASK) == PAGE_ROW_SEEN && has(e))
+			if (gpu_edge_weight(edges, e, nw) == weight &&
+				visible.row(e.t & ENTRY_TID_MASK) == PAGE_ROW_SEEN && has(e))
 				return true;
 			if (k + 1 == n)
 				return false;
@@ -174,34 +176,34 @@ template <class Probe> struct GpuScanCompare
 	uint32_t *places;
 
 	/* Notes that an edge is gone, which the known graph has, maybe more than once. */
-	GPU_FN void remove(uint64_t source, uint64_t target) const
+	GPU_FN void remove(uint64_t source, uint64_t target, uint64_t weight) const
 	{
 		GpuKnownRow row;
 		uint64_t at;
 
-		if (!to.find(source, target, &row))
+		if (!to.find(source, target, weight, &row))
 			return;
 		at = row.next;
 		if (gpu_atomic_or(&gone[at / 32], UINT32_C(1) << at % 32) >> at % 32 & 1)
 			return;
 		places[gpu_atomic_next(&uncounted->gone)] = (uint32_t) at;
-		for (uint64_t next = at + 1; next < row.end && to.known.members[next] == to.known.members[at]; next++)
+		for (uint64_t next = at + 1; next < row.end && to.are_equal(at, next); next++)
 			(void) gpu_atomic_or(&gone[next / 32], UINT32_C(1) << next % 32);
 	}
 
-	GPU_FN void compare(uint64_t source, uint64_t target, bool finds) const
+	GPU_FN void compare(uint64_t source, uint64_t target, uint64_t weight, bool finds) const
 	{
 		GpuKnownRow row;
 
-		if (to.find(source, target, &row) == finds)
+		if (to.find(source, target, weight, &row) == finds)
 			return;
 		if (finds)
-			to.put(source, target);
+			to.put(source, target, weight);
 		else
 		{
-			remove(source, target);
+			remove(source, target, weight);
 			if (to.known.both)
-				remove(target, source);
+				remove(target, source, weight);
 		}
 	}
 
@@ -214,18 +216,20 @@ template <class Probe> struct GpuScanCompare
 		bool many = false;
 		bool finds;
 
-		if (!gpu_edge_code(scan.vertex[0], e, nw, &source) || !gpu_edge_code(scan.vertex[1], e, nw, &target))
+		if (!gpu_edge_code(scan.edges.vertex[0], e, nw, &source) ||
+			!gpu_edge_code(scan.edges.vertex[1], e, nw, &target))
 			return;
+		const uint64_t weight = gpu_edge_weight(scan.edges, e, nw);
 		const GpudsEntry beginning = scan.beginning(source, target);
 		const GpudsEntry is = entry_first_alike(&e, &scan.ones);
 
-		finds = scan.finds(beginning, &many);
+		finds = scan.finds(beginning, weight, &many);
 		if (!finds && to.known.both && source != target)
-			finds = scan.finds(scan.beginning(target, source), &many);
+			finds = scan.finds(scan.beginning(target, source), weight, &many);
 		if (!entry_equal(&beginning, &is) || (many && !finds))
 			gpu_atomic_count(&uncounted->crowded);
 		else
-			compare(source, target, finds);
+			compare(source, target, weight, finds);
 	}
 };
 
@@ -278,17 +282,13 @@ gpu_scan_find_changes(GpuScanStream *stream, const GpudsView *view, const GpuSca
 	if (changes->n + list->hidden.n > 0)
 	{
 		gpu_launch(&stream->stream, changes->n + list->hidden.n,
-				   GpuScanCompare<Probe>{ { in.view,
-											in.nwords,
-											in.visible,
-											scan,
-											{ vertex[0], vertex[1] },
-											gpu_edge_ones(place, in.nwords) },
-										  GpuEdgeAdder(stream, list),
-										  stream->uncounted,
-										  changes->entries,
-										  changes->gone,
-										  changes->places });
+				   GpuScanCompare<Probe>{
+					   { in.view, in.nwords, in.visible, scan, *edges, gpu_edge_ones(place, in.nwords) },
+					   GpuEdgeAdder(stream, list),
+					   stream->uncounted,
+					   changes->entries,
+					   changes->gone,
+					   changes->places });
 		uncounted = gpu_scan_uncounted(stream);
 	}
 	changes->ngone = uncounted.gone;

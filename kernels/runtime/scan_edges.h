@@ -51,12 +51,14 @@ struct GpuKnownRow
 struct GpuEdgeAdder
 {
 	GpuKnownEdges known;
-	uint64_t *pairs; /* where the list's next one goes */
+	uint64_t *pairs;   /* where the list's next one goes */
+	uint64_t *weights; /* likewise; NULL: edges have none, and any weight is passed for theirs */
 	int64_t room;
 	uint32_t *count; /* of those that were put on the list, or for which there was no room */
 
 	GpuEdgeAdder(const GpuScanStream *stream, const GpuEdgeList *list)
-		: known(list->known), pairs(list->pairs + list->n * 2), room(list->room - list->n),
+		: known(list->known), pairs(list->pairs + list->n * 2),
+		  weights(list->weights == NULL ? NULL : list->weights + list->n), room(list->room - list->n),
 		  count(&stream->uncounted->edges)
 	{
 	}
@@ -71,15 +73,31 @@ struct GpuEdgeAdder
 		row->end = is ? known.offsets[v + 1] : 0;
 	}
 
-	/* Is an edge to a vertex at a place of a row, and none to that vertex before it? */
-	GPU_FN bool is_at(const GpuKnownRow &row, uint64_t place, uint64_t target) const
+	/* Are the edges at two places of a row equal? */
+	GPU_FN bool are_equal(uint64_t a, uint64_t b) const
 	{
-		return place < row.end && known.codes[known.members[place]] == target &&
-			   (place == row.begin || known.members[place - 1] != known.members[place]);
+		return known.members[a] == known.members[b] &&
+			   (known.weights == NULL || known.weights[a] == known.weights[b]);
 	}
 
-	/* The first place of a row whose edge does not lead to a lower vertex. */
-	GPU_FN uint64_t bisect(const GpuKnownRow &row, uint64_t target) const
+	/* Is an edge at a place of a row, and none that is equal before it? */
+	GPU_FN bool is_at(const GpuKnownRow &row, uint64_t place, uint64_t target, uint64_t weight) const
+	{
+		return place < row.end && known.codes[known.members[place]] == target &&
+			   (known.weights == NULL || known.weights[place] == weight) &&
+			   (place == row.begin || !are_equal(place - 1, place));
+	}
+
+	/* Is the edge at a place of a row less than another one of the row? */
+	GPU_FN bool is_less(uint64_t place, uint64_t target, uint64_t weight) const
+	{
+		const uint64_t its = known.codes[known.members[place]];
+
+		return its < target || (its == target && known.weights != NULL && known.weights[place] < weight);
+	}
+
+	/* The first place of a row whose edge is not less. */
+	GPU_FN uint64_t bisect(const GpuKnownRow &row, uint64_t target, uint64_t weight) const
 	{
 		uint64_t lo = row.begin;
 		uint64_t hi = row.end;
@@ -88,7 +106,7 @@ struct GpuEdgeAdder
 		{
 			const uint64_t middle = lo + (hi - lo) / 2;
 
-			if (known.codes[known.members[middle]] < target)
+			if (is_less(middle, target, weight))
 				lo = middle + 1;
 			else
 				hi = middle;
@@ -100,26 +118,26 @@ struct GpuEdgeAdder
 	 * Finds an edge: row->next is the place of the first of equal ones then.  row: that of the edge before.
 	 * False: the graph does not have it.
 	 */
-	GPU_FN bool find(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	GPU_FN bool find(uint64_t source, uint64_t target, uint64_t weight, GpuKnownRow *row) const
 	{
 		if (row->end < row->begin || row->source != source)
 			open(source, row);
-		if (!is_at(*row, row->next, target))
-			row->next = bisect(*row, target);
-		return is_at(*row, row->next, target);
+		if (!is_at(*row, row->next, target, weight))
+			row->next = bisect(*row, target, weight);
+		return is_at(*row, row->next, target, weight);
 	}
 
 	/* Marks an edge, the first of equal ones; false: the graph does not have it. */
-	GPU_FN bool mark(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	GPU_FN bool mark(uint64_t source, uint64_t target, uint64_t weight, GpuKnownRow *row) const
 	{
-		if (!find(source, target, row))
+		if (!find(source, target, weight, row))
 			return false;
 		gpu_atomic_exchange(&known.marks[row->next++], 1);
 		return true;
 	}
 
 	/* Puts an edge on the list. */
-	GPU_FN void put(uint64_t source, uint64_t target) const
+	GPU_FN void put(uint64_t source, uint64_t target, uint64_t weight) const
 	{
 		const uint32_t at = gpu_atomic_next(count);
 
@@ -127,17 +145,19 @@ struct GpuEdgeAdder
 			return;
 		pairs[(int64_t) at * 2] = source;
 		pairs[(int64_t) at * 2 + 1] = target;
+		if (weights != NULL)
+			weights[at] = weight;
 	}
 
 	/* Marks an edge, or adds it; row: that of the edge before. */
-	GPU_FN void add(uint64_t source, uint64_t target, GpuKnownRow *row) const
+	GPU_FN void add(uint64_t source, uint64_t target, uint64_t weight, GpuKnownRow *row) const
 	{
 		GpuKnownRow back;
 
-		if (known.marks == NULL || !mark(source, target, row))
-			put(source, target);
+		if (known.marks == NULL || !mark(source, target, weight, row))
+			put(source, target, weight);
 		else if (known.both)
-			(void) mark(target, source, &back);
+			(void) mark(target, source, weight, &back);
 	}
 };
 
@@ -149,9 +169,10 @@ struct GpuEdgesAdd
 
 	GPU_FN void operator()(int64_t i) const
 	{
+		const uint64_t *edge = from + (to.weights != NULL ? 3 : 2) * i;
 		GpuKnownRow row;
 
-		to.add(from[2 * i], from[2 * i + 1], &row);
+		to.add(edge[0], edge[1], to.weights != NULL ? edge[2] : 0, &row);
 	}
 };
 
@@ -192,11 +213,24 @@ gpu_edge_code(const AggColumn &column, const GpudsEntry &e, const int nw, uint64
 	return !agg_column_is_null(&column, &e, nw);
 }
 
+/* The weight that an entry has, as a number from 0 on, or GPU_NO_WEIGHT; 0 if edges have none. */
+GPU_FN uint64_t
+gpu_edge_weight(const GpuEdges &edges, const GpudsEntry &e, const int nw)
+{
+	uint64_t code;
+
+	if (!edges.weighted)
+		return 0;
+	if (!gpu_edge_code(edges.weight, e, nw, &code) || code < edges.zero || code == UINT64_MAX)
+		return GPU_NO_WEIGHT;
+	return code - edges.zero;
+}
+
 /* Adds the edges of a thread's entries. */
 template <class Probe> struct GpuScanEdgesAdd
 {
 	GpuScanHidden<Probe> look;
-	AggColumn vertex[2];
+	GpuEdges edges;
 	GpuEdgeAdder to;
 
 	GPU_FN void operator()(int64_t i) const
@@ -210,9 +244,9 @@ template <class Probe> struct GpuScanEdgesAdd
 							  uint64_t source;
 							  uint64_t target;
 
-							  if (look.is_seen(e) && gpu_edge_code(vertex[0], e, nw, &source) &&
-								  gpu_edge_code(vertex[1], e, nw, &target))
-								  to.add(source, target, &row);
+							  if (look.is_seen(e) && gpu_edge_code(edges.vertex[0], e, nw, &source) &&
+								  gpu_edge_code(edges.vertex[1], e, nw, &target))
+								  to.add(source, target, gpu_edge_weight(edges, e, nw), &row);
 							  return true;
 						  });
 	}
@@ -326,8 +360,7 @@ gpu_scan_add_edges(GpuScanStream *stream, const GpudsView *view, const GpuScanEn
 
 	gpu_fill(&stream->stream, stream->uncounted, 0, sizeof(GpuUncounted));
 	gpu_launch(&stream->stream, in.threads(),
-			   GpuScanEdgesAdd<Probe>{ GpuScanHidden<Probe>(in, list->hidden),
-									   { edges->vertex[0], edges->vertex[1] },
+			   GpuScanEdgesAdd<Probe>{ GpuScanHidden<Probe>(in, list->hidden), *edges,
 									   GpuEdgeAdder(stream, list) });
 	gpu_scan_note_gaps<Probe>(stream, view, in, r, n);
 	uncounted = gpu_scan_uncounted(stream);

@@ -525,7 +525,9 @@ place_graph(GpudsDeviceGraph *graph, GpudsDeviceTree *tree)
 GpudsDeviceStatus
 gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *graph)
 {
-	GpudsGraphStep step = { .step = GPU_GRAPH_BEGIN, .tree = tree->cuda.number, .n = edges };
+	GpudsGraphStep step = {
+		.step = GPU_GRAPH_BEGIN, .tree = tree->cuda.number, .each = graph->weighted, .n = edges
+	};
 
 	place_graph(graph, tree);
 	graph->based = false;
@@ -535,7 +537,9 @@ gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges, GpudsDeviceGraph *g
 GpudsDeviceStatus
 gpuds_device_graph_take(GpudsDeviceTree *tree, bool both, GpudsDeviceGraph *graph)
 {
-	GpudsGraphStep step = { .step = GPU_GRAPH_TAKE, .tree = tree->cuda.number, .each = both };
+	GpudsGraphStep step = {
+		.step = GPU_GRAPH_TAKE, .tree = tree->cuda.number, .each = both, .n = graph->weighted
+	};
 	GpudsDeviceStatus status;
 
 	place_graph(graph, tree);

@@ -612,6 +612,7 @@ extern bool gpuds_device_side_drop(GpudsDeviceTree *tree);
 struct GpudsDeviceGraph
 {
 	GpudsDeviceKind kind;
+	bool weighted;   /* its edges have weights; said by who begins or takes it */
 	uint64 epoch;    /* of the worker that has it; 0: there is none */
 	bool based;      /* on one that was made before, for another call, ... */
 	bool near;       /* ... of the tree, which had changed little since when this one was taken, ... */
@@ -645,7 +646,10 @@ typedef struct GpudsGraphStep
 /* Does the device keep graphs? */
 extern bool gpuds_device_keeps_graphs(const GpudsDeviceTree *tree);
 
-/* Begins a graph without edges, with room for so many, where a tree is; *graph is zero or was one. */
+/*
+ * Begins a graph without edges, with room for so many, where a tree is; *graph is zero but for what is said
+ * there, or was one.
+ */
 extern GpudsDeviceStatus gpuds_device_graph_begin(GpudsDeviceTree *tree, int64 edges,
 												  GpudsDeviceGraph *graph);
 

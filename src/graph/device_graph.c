@@ -10,6 +10,8 @@
  */
 #include "gpuds.h"
 
+#include <math.h>
+
 #include "miscadmin.h"
 #include "storage/ipc.h"
 
@@ -27,23 +29,40 @@ gpuds_device_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step)
 	return gpuds_device_graph_step(graph, step) == GPUDS_DEVICE_OK;
 }
 
+/* Weights whose integers are below are told from double precision. */
+#define EXACT_WEIGHT 1e15
+
+/* The integer of an edge's weight. */
+static uint64
+weight_word(const GpudsEdges *edges, int64 i)
+{
+	const double integer = edges->edges.weights[i] * edges->index->key.unit;
+
+	if (edges->edges.unknown[i] || !(integer >= 0 && integer < EXACT_WEIGHT))
+		return GPU_NO_WEIGHT;
+	return (uint64) rint(integer);
+}
+
 /* Sends the piece's edges. */
 static bool
-send_piece(const GpudsEdges *edges, const GpudsDeviceGraph *graph, uint64 *pairs)
+send_piece(const GpudsEdges *edges, const GpudsDeviceGraph *graph, uint64 *words)
 {
-	const int64 most = GPUDS_GRAPH_BYTES / (2 * sizeof(uint64));
+	const int width = graph->weighted ? 3 : 2;
+	const int64 most = GPUDS_GRAPH_BYTES / (width * sizeof(uint64));
 
 	for (int64 from = 0; from < edges->n; from += most)
 	{
 		const int64 n = Min(edges->n - from, most);
-		GpudsGraphStep step = { .step = GPU_GRAPH_ADD, .n = n, .input = pairs };
+		GpudsGraphStep step = { .step = GPU_GRAPH_ADD, .n = n, .input = words };
 
 		for (int64 i = 0; i < n; i++)
 		{
-			pairs[2 * i] = edges->edges.sources[from + i];
-			pairs[2 * i + 1] = edges->edges.targets[from + i];
+			words[width * i] = edges->edges.sources[from + i];
+			words[width * i + 1] = edges->edges.targets[from + i];
+			if (graph->weighted)
+				words[width * i + 2] = weight_word(edges, from + i);
 		}
-		step.input_bytes = n * 2 * sizeof(uint64);
+		step.input_bytes = n * width * sizeof(uint64);
 		if (!gpuds_device_step(graph, &step))
 			return false;
 	}
@@ -74,7 +93,11 @@ static bool
 make_graph(GpudsEdges *edges, bool both, bool based, GpudsDeviceGraph *graph, int64 *vertices)
 {
 	const GpudsEdgeKey *key = &edges->index->key;
-	const GpudsCountEdges columns = { { key->vertex[GPUDS_SOURCE].bits, key->vertex[GPUDS_TARGET].bits } };
+	const GpudsCountEdges columns = { .vertex = { key->vertex[GPUDS_SOURCE].bits,
+												  key->vertex[GPUDS_TARGET].bits },
+									  .weight = key->weight.bits,
+									  .zero = key->origin,
+									  .weighted = key->weighted };
 	GpudsCounted others;
 	bool done = gpuds_seen_make_graph(&edges->seen, &columns, both, based, graph, &others) &&
 				send_others(edges, graph, &others) &&
@@ -143,7 +166,7 @@ drop_graph(int code, Datum arg)
 bool
 gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg)
 {
-	GpudsDeviceGraph graph = { 0 };
+	GpudsDeviceGraph graph = { .weighted = edges->index->key.weighted };
 	int64 vertices = 0;
 	const char *how;
 	bool done = false;

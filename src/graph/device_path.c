@@ -1,7 +1,7 @@
 /*-------------------------------------------------------------------------
  *
  * device_path.c
- *	  Paths with the fewest edges, found by a device in a graph that it has.
+ *	  Paths with the fewest edges, or of least cost, found by a device in a graph that it has.
  *
  *-------------------------------------------------------------------------
  */
@@ -48,6 +48,49 @@ gpuds_device_path(const GpudsDeviceGraph *graph, uint64 source, uint64 target, i
 	if (!seek(graph, ends, most, &step.cap) || step.cap > MOST_WORDS)
 		return false;
 	step.output = palloc(Max(step.cap, 1) * sizeof(uint64));
+	done = step.cap == 0 || gpuds_device_step(graph, &step);
+	if (done)
+		put(arg, 0, step.output, step.cap);
+	pfree(step.output);
+	return done;
+}
+
+/* Searches for the path of least cost between two vertices; *length: its vertices, 0: there is none. */
+static bool
+seek_route(const GpudsDeviceGraph *graph, const uint64 *input, int64 *length)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_SEEK,
+							.n = 3,
+							.input = input,
+							.input_bytes = 3 * sizeof(uint64),
+							.next = GPUDS_WALK_DEPTHS };
+
+	do
+	{
+		if (!gpuds_device_step(graph, &step))
+			return false;
+		step.n = 0;
+		step.input_bytes = 0;
+	} while (step.taken > 0);
+	*length = step.found;
+	return true;
+}
+
+/*
+ * Finds a path of least cost from a vertex to another one, whose integers are up to most together, and hands
+ * it on as the first one.  False: the device has not done it, and nothing was handed on.
+ */
+bool
+gpuds_device_route(const GpudsDeviceGraph *graph, uint64 source, uint64 target, uint64 most, GpudsPutPath put,
+				   void *arg)
+{
+	const uint64 input[3] = { source, target, most };
+	GpudsGraphStep step = { .step = GPU_GRAPH_PATH, .item_bytes = 2 * sizeof(uint64) };
+	bool done;
+
+	if (!seek_route(graph, input, &step.cap) || step.cap > MOST_WORDS / 2)
+		return false;
+	step.output = palloc(Max(step.cap, 1) * step.item_bytes);
 	done = step.cap == 0 || gpuds_device_step(graph, &step);
 	if (done)
 		put(arg, 0, step.output, step.cap);

@@ -94,13 +94,13 @@ extern void gpuds_edges_end(GpudsEdges *edges);
 
 /* device_graph.c */
 
-/* Has a device edges of an index in entries alone, whose vertices are words? */
+/* Has a device edges of an index in entries alone, whose vertices are words, and whose weights integers? */
 static inline bool
 gpuds_edges_fit_device(const GpudsEdges *edges)
 {
 	const GpudsEdgeKey *key = &edges->index->key;
 
-	return key->words == 1 && !key->side && !key->weighted;
+	return key->words == 1 && !key->side && (!key->weighted || !agg_column_is_float(&key->weight.bits));
 }
 
 /* Depths that a device goes at a time. */
@@ -132,11 +132,19 @@ extern bool gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total)
 
 /* device_path.c */
 
-/* Receives the i-th path: the codes of its vertices, or none if there is no path. */
+/* What paths may cost whose cost has no bound. */
+#define GPUDS_ANY_COST PG_UINT64_MAX
+
+/*
+ * Receives the i-th path: the codes of its vertices, or none if there is no path.  Where edges have weights,
+ * there are two words for a vertex: its code, and the integer of what the path to it costs.
+ */
 typedef void (*GpudsPutPath)(void *arg, int64 i, const uint64 *codes, int64 n);
 
 extern bool gpuds_device_path(const GpudsDeviceGraph *graph, uint64 source, uint64 target, int64 most,
 							  GpudsPutPath put, void *arg);
+extern bool gpuds_device_route(const GpudsDeviceGraph *graph, uint64 source, uint64 target, uint64 most,
+							   GpudsPutPath put, void *arg);
 extern bool gpuds_device_paths(const GpudsDeviceGraph *graph, uint64 source, const uint64 *targets, int64 n,
 							   int64 most, GpudsPutPath put, void *arg);
 

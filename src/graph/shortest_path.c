@@ -10,8 +10,8 @@
  *
  * Pairs with one source follow each other, and go on with its search.
  *
- * Where each edge costs 1, a device goes on with all pairs that are left, once the search of one has followed
- * many edges, if it has a graph of them or may make one.
+ * A device goes on with all pairs that are left, once the search of one has followed many edges, if it has a
+ * graph of them or may make one.
  *
  *-------------------------------------------------------------------------
  */
@@ -350,6 +350,7 @@ typedef struct DevicePaths
 	const Pair *pairs;
 	int64 n;
 	int64 done;
+	bool rounded; /* whether the next one's path costs too much depends on how costs are rounded */
 } DevicePaths;
 
 static bool
@@ -379,6 +380,51 @@ put_device_path(void *arg, int64 i, const uint64 *codes, int64 n)
 	}
 }
 
+/* The cost of n edges of a path, of which the device has said what the path to each vertex costs. */
+static double
+cost_on_device(const Paths *paths, const uint64 *words, int64 n)
+{
+	double cost = 0;
+
+	for (int64 i = 1; i <= n; i++)
+		cost += gpuds_edge_key_weight(&paths->forward.key, (int64) (words[2 * i + 1] - words[2 * i - 1]));
+	return cost;
+}
+
+/*
+ * Gives the path of least cost of the next pair, as put_device_path, unless another path that costs the same
+ * may be rounded to less.
+ */
+static void
+put_device_route(void *arg, int64 i, const uint64 *words, int64 n)
+{
+	DevicePaths *device = arg;
+	const Paths *paths = device->paths;
+	const Pair *pair = &device->pairs[device->done];
+	double cost = 0;
+
+	device->rounded = cost_on_device(paths, words, n - 1) > paths->max_cost;
+	if (device->rounded)
+		return;
+	device->done++;
+	for (int64 step = 0; step < n; step++)
+	{
+		CHECK_FOR_INTERRUPTS();
+		if (step > 0)
+			cost += cost_on_device(paths, words + 2 * (step - 1), 1);
+		put_vertex(paths, pair->number, (int32) step, &words[2 * step], cost);
+	}
+}
+
+/* What the integers of a path's weights may be together. */
+static uint64
+most_on_device(const Paths *paths)
+{
+	const double most = floor(paths->bound * paths->forward.key.unit);
+
+	return most < (double) PG_INT64_MAX ? (uint64) Max(most, 0) : GPUDS_ANY_COST;
+}
+
 /* How many of the pairs from the next one on have its source. */
 static int64
 count_same_source(const DevicePaths *device)
@@ -400,11 +446,15 @@ find_next_on_device(const GpudsDeviceGraph *graph, DevicePaths *device, int64 n,
 	uint64 *targets;
 	bool done;
 
-	if (is_one_vertex(pairs) && n <= FEW_TARGETS)
+	if (is_one_vertex(pairs) && (graph->weighted || n <= FEW_TARGETS))
 	{
 		put_device_path(device, 0, NULL, 0);
 		return true;
 	}
+	if (graph->weighted)
+		return gpuds_device_route(graph, pairs->source[0], pairs->target[0], most_on_device(device->paths),
+								  put_device_route, device) &&
+			   !device->rounded;
 	if (n <= FEW_TARGETS)
 		return gpuds_device_path(graph, pairs->source[0], pairs->target[0], most, put_device_path, device);
 	targets = MemoryContextAllocHuge(CurrentMemoryContext, n * sizeof(uint64));
@@ -434,7 +484,7 @@ find_on_device(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
 static int64
 find_by_device(Paths *paths, const Pair *pairs, int64 n)
 {
-	DevicePaths device = { paths, pairs, n, 0 };
+	DevicePaths device = { .paths = paths, .pairs = pairs, .n = n };
 	const bool make = may_use_graph(paths, true);
 
 	paths->sides[0].broken = true;

@@ -172,9 +172,9 @@ read_vertex(const GpudsEdgeColumn *place, const int words, const int nwords, con
 /* Integers up to this one are the same as double precision. */
 #define EXACT_INTEGER (INT64CONST(1) << DBL_MANT_DIG)
 
-/* A number by its integer, as its cast to double precision: rounded once. */
-static double
-scaled_weight(const GpudsEdgeKey *key, int64 integer)
+/* A weight by its integer, as its cast to double precision: rounded once. */
+double
+gpuds_edge_key_weight(const GpudsEdgeKey *key, int64 integer)
 {
 	char digits[32];
 
@@ -206,7 +206,7 @@ read_weight(const GpudsEdgeKey *key, const int nwords, const GpudsEntry *entry, 
 	if (gpuds_is_scaled(key->weight.column->values) && code == GPUDS_NUMERIC_NAN)
 		*weight = NAN;
 	else
-		*weight = scaled_weight(key, (int64) (code - key->origin));
+		*weight = gpuds_edge_key_weight(key, (int64) (code - key->origin));
 	return true;
 }
 

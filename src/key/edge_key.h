@@ -58,6 +58,7 @@ extern bool gpuds_edge_key_is_weight(const GpudsKeyColumn *column);
 extern void gpuds_edge_key_init(GpudsEdgeKey *key, const GpudsKeyLayout *layout, int weight);
 extern int64 gpuds_edge_key_read(const GpudsEdgeKey *key, const GpudsEntry *entries, const uint8 *side,
 								 int64 n, const GpudsEdgeArrays *edges);
+extern double gpuds_edge_key_weight(const GpudsEdgeKey *key, int64 integer);
 extern void gpuds_edge_key_probe_init(const GpudsEdgeKey *key, GpudsKeyProbe *probe);
 extern void gpuds_edge_key_probe(const GpudsEdgeKey *key, const uint64 *code, uint64 number,
 								 GpudsEntry *entry);

@@ -13,7 +13,9 @@
  */
 #include <algorithm>
 #include <map>
+#include <queue>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "common.h"
@@ -36,7 +38,20 @@ struct Less
 };
 
 typedef std::set<GpudsEntry, Less> Entries;
-typedef std::pair<uint64_t, uint64_t> Edge;
+
+/* An edge; where weights do not matter, its weight is 0. */
+struct Edge
+{
+	uint64_t first;
+	uint64_t second;
+	uint64_t weight = 0;
+
+	bool operator<(const Edge &other) const
+	{
+		return std::tie(first, second, weight) < std::tie(other.first, other.second, other.weight);
+	}
+};
+
 typedef std::set<Edge> Edges;
 typedef std::map<uint64_t, std::set<uint64_t>> Lists;
 
@@ -58,6 +73,7 @@ struct Owner
 {
 	bool has = false;
 	bool both;
+	bool weighted = false;
 	std::vector<Edges> may_be;
 };
 
@@ -67,7 +83,9 @@ static Staging *staging;
 static Entries entries;
 static Owner owner[OWNERS];
 static int nw;
-static AggColumn column[2];
+static AggColumn column[3]; /* source, target, weight */
+static uint64_t odd;        /* one of so many entries has a weight that no path can have; 0: none has */
+static int64_t given = -1;  /* the weight of an entry that is made; -1: any */
 static PageRow row[PAGES][PAGE_ROWS];
 static bool visible[PAGES];
 static bool known[PAGES];
@@ -75,6 +93,8 @@ static int64_t passed = 0;
 static int64_t by_changes = 0;
 static int64_t based = 0;
 static int64_t given_up = 0;
+static int64_t routes = 0;
+static int64_t laid_over = 0;
 
 static uint64_t
 offset(const void *p)
@@ -94,24 +114,29 @@ await(const GpuRequest *r)
 	}
 }
 
-/* Columns of a layout: two of 16 bits and others behind them, two of 32 bits, or two of 64. */
+/* Of weights: bits, and the code of 0. */
+#define WEIGHT_BITS 5
+#define WEIGHT_ZERO 16
+
+/* Columns of a layout: two of 16 bits and others behind them, two of 32 bits, or two of 64; and a weight. */
 static void
 set_layout(int layout)
 {
 	const int bits[] = { 16, 32, 64 };
 
 	nw = layout == 2 ? 2 : 1;
-	for (int k = 0; k < 2; k++)
+	for (int k = 0; k < 3; k++)
 	{
 		const int top = 64 * nw + ENTRY_SPILL_BITS - k * (bits[layout] + 1);
+		const int its = k == 2 ? WEIGHT_BITS : bits[layout];
 
 		column[k] = {};
 		column[k].kind = AGG_COLUMN_INTEGER;
-		column[k].bits = (uint8_t) bits[layout];
+		column[k].bits = (uint8_t) its;
 		column[k].null_place = (uint8_t) (top - 1);
-		column[k].place = (uint8_t) (top - 1 - bits[layout]);
+		column[k].place = (uint8_t) (top - 1 - its);
 		column[k].null_bit = (uint8_t) test_below(2);
-		column[k].flip = test_below(2) ? UINT64_MAX >> (64 - bits[layout]) : 0;
+		column[k].flip = test_below(2) ? UINT64_MAX >> (64 - its) : 0;
 	}
 }
 
@@ -126,6 +151,21 @@ put_bit(GpudsEntry *e, int place, uint64_t bit)
 		e->w0 |= bit << at % 64;
 	else
 		e->w1 |= bit << at;
+}
+
+/* A weight that few others have, or, seldom, none. */
+static void
+put_weight(GpudsEntry *e)
+{
+	const bool is_odd = odd > 0 && test_below(odd) == 0;
+	const bool null = is_odd && test_below(2);
+	const uint64_t weight = given >= 0 ? (uint64_t) given : test_below(3) * test_below(4);
+	const uint64_t code = is_odd ? test_below(WEIGHT_ZERO) : WEIGHT_ZERO + weight;
+	const uint64_t bits = code ^ column[2].flip;
+
+	for (int i = 0; i < WEIGHT_BITS && !null; i++)
+		put_bit(e, column[2].place + i, bits >> i & 1);
+	put_bit(e, column[2].null_place, null == (column[2].null_bit == 1));
 }
 
 /* An entry of an edge; null: one of the vertices is. */
@@ -144,6 +184,7 @@ make_entry(uint64_t source, uint64_t target, int null, uint64_t tid)
 	}
 	if (column[1].bits == 16)
 		put_bit(&e, 3 + (int) test_below(20), test_below(2));
+	put_weight(&e);
 	return e;
 }
 
@@ -386,8 +427,13 @@ leave_out(const Entries &without)
 }
 
 static bool
-edge_of(const GpudsEntry &e, Edge *edge)
+edge_of(const GpudsEntry &e, bool weighted, Edge *edge)
 {
+	const uint64_t code = agg_column_code(&column[2],
+										  agg_column_bits(&e, nw, column[2].place, column[2].bits));
+	const bool is_odd = agg_column_is_null(&column[2], &e, nw) || code < WEIGHT_ZERO;
+
+	edge->weight = !weighted ? 0 : is_odd ? GPU_NO_WEIGHT : code - WEIGHT_ZERO;
 	edge->first = agg_column_code(&column[0], agg_column_bits(&e, nw, column[0].place, column[0].bits));
 	edge->second = agg_column_code(&column[1], agg_column_bits(&e, nw, column[1].place, column[1].bits));
 	return !agg_column_is_null(&column[0], &e, nw) && !agg_column_is_null(&column[1], &e, nw);
@@ -395,7 +441,7 @@ edge_of(const GpudsEntry &e, Edge *edge)
 
 /* The edges of entries without some whose rows are seen, and the entries that must come back. */
 static void
-plain_scan(const Entries &of, const Entries &without, Edges *edges, Entries *others)
+plain_scan(const Entries &of, const Entries &without, bool weighted, Edges *edges, Entries *others)
 {
 	Edge edge;
 
@@ -403,7 +449,7 @@ plain_scan(const Entries &of, const Entries &without, Edges *edges, Entries *oth
 	{
 		if (without.count(e))
 			continue;
-		if (row_of(e) == PAGE_ROW_SEEN && edge_of(e, &edge))
+		if (row_of(e) == PAGE_ROW_SEEN && edge_of(e, weighted, &edge))
 			edges->insert(edge);
 		if (page_row_goes_back(row_of(e)))
 			others->insert(e);
@@ -429,7 +475,7 @@ scan_edges(int who, const Entries &without, int64_t cap)
 	r->n = leave_out(without);
 	r->cap = cap;
 	tell_rows(r);
-	staging->edges = { { column[0], column[1] }, full };
+	staging->edges = { { column[0], column[1] }, column[2], WEIGHT_ZERO, owner[who].weighted, full };
 	r->edges = offset(&staging->edges);
 	/* that of what has been hidden */
 	maybe_run_out(3);
@@ -461,20 +507,22 @@ send(int who, const Entries &others, Edges *to)
 
 	for (const GpudsEntry &e : others)
 	{
-		if (test_below(2) && edge_of(e, &edge))
+		if (test_below(2) && edge_of(e, owner[who].weighted, &edge))
 			sent.insert(edge);
 	}
 	for (uint64_t i = test_below(3) == 0 ? test_below(10) : 0; i > 0; i--)
-		sent.insert({ random_vertex(), random_vertex() });
+		sent.insert({ random_vertex(), random_vertex(), owner[who].weighted ? test_below(9) : 0 });
 	for (const Edge &of : sent)
 	{
 		words[n++] = of.first;
 		words[n++] = of.second;
+		if (owner[who].weighted)
+			words[n++] = of.weight;
 	}
 	if (n == 0 && test_below(2))
 		return true;
 	maybe_run_out(0);
-	return is_done(step(who, GPU_GRAPH_ADD, false, n / 2, 0, 0));
+	return is_done(step(who, GPU_GRAPH_ADD, false, (int64_t) sent.size(), 0, 0));
 }
 
 static void
@@ -483,10 +531,49 @@ begin(int who)
 	Owner *of = &owner[who];
 
 	of->both = test_below(2);
-	if (test_below(10) > 0 && step(who, GPU_GRAPH_TAKE, of->both, 0, 0, 0) == GPU_OK)
+	of->weighted = test_below(3) == 0;
+	if (test_below(10) > 0 && step(who, GPU_GRAPH_TAKE, of->both, of->weighted, 0, 0) == GPU_OK)
 		based++;
 	else
-		CHECK(step(who, GPU_GRAPH_BEGIN, false, 20000, 0, 0) == GPU_OK);
+		CHECK(step(who, GPU_GRAPH_BEGIN, of->weighted, 20000, 0, 0) == GPU_OK);
+}
+
+/* Has all edges read; its status.  Edges with weights are not looked for in a base, one by one. */
+static uint32_t
+scan_all(int who, const Entries &without, bool *anew)
+{
+	const uint32_t status = scan_edges(who, without, 10000);
+
+	*anew = status == GPU_WITHDRAWN && owner[who].weighted;
+	if (!*anew)
+		return status;
+	CHECK(step(who, GPU_GRAPH_BEGIN, true, 20000, 0, 0) == GPU_OK);
+	return scan_edges(who, without, 10000);
+}
+
+static bool
+has_odd(const Edges &edges)
+{
+	return std::any_of(edges.begin(), edges.end(),
+					   [](const Edge &edge) { return edge.weight == GPU_NO_WEIGHT; });
+}
+
+/* Has a graph be made of all that has come; false: there was no memory for it, or an edge has no weight. */
+static bool
+end(int who)
+{
+	const std::vector<Edges> &may_be = owner[who].may_be;
+	const uint32_t status = step(who, GPU_GRAPH_END, owner[who].both, 0, 0, 0);
+
+	if (status == GPU_WITHDRAWN)
+	{
+		CHECK(std::any_of(may_be.begin(), may_be.end(), has_odd));
+		return false;
+	}
+	if (owner[who].weighted && status == GPU_OK)
+		CHECK(!std::all_of(may_be.begin(), may_be.end(), has_odd));
+	laid_over += owner[who].weighted && status == GPU_OK && staging->request.counted > 0;
+	return is_done(status);
 }
 
 /* Takes back a graph that there was no memory for. */
@@ -505,6 +592,7 @@ make_any(int who)
 	const bool beside = test_below(5) == 0;
 	const bool between = test_below(8) == 0;
 	bool changed = false;
+	bool anew;
 	Owner *of = &owner[who];
 	Entries without;
 	Entries others;
@@ -536,8 +624,9 @@ make_any(int who)
 		begin(who);
 		changed = false;
 	}
-	if (!is_done(scan_edges(who, without, 10000)))
+	if (!is_done(scan_all(who, without, &anew)))
 		return false;
+	changed &= !anew;
 	CHECK(staging->request.found <= 10000);
 	/* of the version that there was when the graph was begun, unless that has gone */
 	CHECK(beside || between || staging->request.same);
@@ -551,7 +640,7 @@ make_any(int who)
 		Entries back;
 		Edges edges;
 
-		plain_scan(*may_be, without, &edges, &back);
+		plain_scan(*may_be, without, of->weighted, &edges, &back);
 		if (std::equal(back.begin(), back.end(), others.begin(), others.end(),
 					   [](const GpudsEntry &a, const GpudsEntry &b) { return entry_equal(&a, &b); }))
 			of->may_be.push_back(edges);
@@ -564,7 +653,7 @@ make_any(int who)
 	if (test_below(2))
 		await(&staging->change);
 	maybe_run_out(0);
-	if (!is_done(step(who, GPU_GRAPH_END, of->both, 0, 0, 0)))
+	if (!end(who))
 		return false;
 	by_changes += staging->request.taken;
 	return true;
@@ -762,6 +851,78 @@ check_path(int who)
 		  });
 }
 
+/* What the best paths from a vertex cost, by a plain search. */
+static std::map<uint64_t, uint64_t>
+plain_costs(const Edges &edges, bool both, uint64_t source)
+{
+	std::map<uint64_t, std::vector<std::pair<uint64_t, uint64_t>>> lists;
+	std::priority_queue<std::pair<uint64_t, uint64_t>, std::vector<std::pair<uint64_t, uint64_t>>,
+						std::greater<std::pair<uint64_t, uint64_t>>>
+		queue;
+	std::map<uint64_t, uint64_t> cost;
+
+	for (const Edge &edge : edges)
+	{
+		lists[edge.first].push_back({ edge.second, edge.weight });
+		if (both)
+			lists[edge.second].push_back({ edge.first, edge.weight });
+	}
+	for (queue.push({ 0, source }); !queue.empty();)
+	{
+		const auto next = queue.top();
+
+		queue.pop();
+		if (!cost.emplace(next.second, next.first).second)
+			continue;
+		for (const auto &to : lists[next.second])
+			queue.push({ next.first + to.second, to.first });
+	}
+	return cost;
+}
+
+/* A path of least cost, which may be no more than some cost. */
+static void
+check_route(int who)
+{
+	Owner *of = &owner[who];
+	uint64_t *words = (uint64_t *) staging->input;
+	const uint64_t source = words[0] = random_vertex();
+	const uint64_t target = words[1] = random_vertex();
+	const uint64_t most = words[2] = test_below(3) == 0 ? test_below(8) : UINT64_MAX;
+	int64_t n;
+
+	if (source == target)
+		return;
+	CHECK(step(who, GPU_GRAPH_SEEK, false, 3, 1, 0) == GPU_OK);
+	while (staging->request.taken != 0)
+		CHECK(step(who, GPU_GRAPH_SEEK, false, 0, 1, 0) == GPU_OK);
+	n = staging->request.found;
+	if (n > 0)
+		CHECK(step(who, GPU_GRAPH_PATH, false, 0, 0, n) == GPU_OK && staging->request.found == n);
+	words = (uint64_t *) staging->output;
+	CHECK(n == 0 || (n > 1 && words[0] == source && words[1] == 0 && words[2 * n - 2] == target));
+	routes += n > 0;
+	agree(of,
+		  [&](const Edges &edges)
+		  {
+			  const std::map<uint64_t, uint64_t> cost = plain_costs(edges, of->both, source);
+			  const auto end = cost.find(target);
+			  bool is = has_odd(edges) || end == cost.end() || end->second > most
+							? n == 0
+							: n > 0 && words[2 * n - 1] == end->second;
+
+			  for (int64_t i = 1; is && i < n; i++)
+			  {
+				  const uint64_t from = words[2 * i - 2];
+				  const uint64_t step = words[2 * i + 1] - words[2 * i - 1];
+
+				  is = edges.count({ from, words[2 * i], step }) > 0 ||
+					   (of->both && edges.count({ words[2 * i], from, step }) > 0);
+			  }
+			  return is;
+		  });
+}
+
 static void
 check_components(int who)
 {
@@ -836,6 +997,11 @@ use(int who)
 {
 	for (uint64_t i = 1 + test_below(4); i > 0; i--)
 	{
+		if (owner[who].weighted)
+		{
+			check_route(who);
+			continue;
+		}
 		switch (test_below(8))
 		{
 			case 0:
@@ -909,7 +1075,8 @@ check_sent(void)
 static void
 make_all(int who, bool based)
 {
-	CHECK(step(who, based ? GPU_GRAPH_TAKE : GPU_GRAPH_BEGIN, false, 100, 0, 0) == GPU_OK);
+	CHECK(step(who, based ? GPU_GRAPH_TAKE : GPU_GRAPH_BEGIN, false, based ? 0 : 100, 0, 0) == GPU_OK);
+	engine->pool.fail_after = INT64_MAX;
 	CHECK(scan_edges(who, {}, 100) == GPU_OK && staging->request.found == 0);
 }
 
@@ -935,7 +1102,7 @@ add_row(uint64_t tid)
 static const GpuGraph *
 kept_graph(void)
 {
-	return engine->kept[gpu_engine_kept_key(0, false)];
+	return engine->kept[gpu_engine_kept_key(0, gpu_graph_kind(false, false))];
 }
 
 /* A base is of a later scan that finds the same edges only if nobody else uses it. */
@@ -982,6 +1149,58 @@ check_place(void)
 	passed++;
 }
 
+static GpudsEntry
+weighted_entry(uint64_t source, uint64_t target, int64_t weight, uint64_t tid)
+{
+	GpudsEntry e;
+
+	given = weight;
+	e = make_entry(source, target, 2, tid);
+	given = -1;
+	return e;
+}
+
+/*
+ * One of two edges is gone that differ in their weights; the other one is found from its end, since the
+ * search has put off more vertices from its beginning.
+ */
+static void
+check_parallel(void)
+{
+	uint64_t *words = (uint64_t *) staging->input;
+	GpudsOp *ops = (GpudsOp *) staging->changes;
+	GpudsEntry gone;
+
+	set_layout(1);
+	see_all();
+	gone = weighted_entry(6, 2, 9, 1);
+	entries = { gone, weighted_entry(6, 2, 15, 2), weighted_entry(1, 6, 9, 3), weighted_entry(1, 3, 9, 4),
+				weighted_entry(1, 4, 9, 12) };
+	for (uint64_t i = 5; i < 12; i++)
+		entries.insert(weighted_entry(20 + i, 40 + i, 1, i));
+	load_entries();
+	owner[0].weighted = true;
+	for (int based = 0; based < 2; based++)
+	{
+		CHECK(step(0, based ? GPU_GRAPH_TAKE : GPU_GRAPH_BEGIN, !based, based ? 1 : 100, 0, 0) == GPU_OK);
+		engine->pool.fail_after = INT64_MAX;
+		CHECK(scan_edges(0, {}, 100) == GPU_OK && staging->request.found == 0);
+		CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.counted == based);
+		words[0] = 1;
+		words[1] = 2;
+		words[2] = UINT64_MAX;
+		CHECK(step(0, GPU_GRAPH_SEEK, false, 3, 100, 0) == GPU_OK && staging->request.found == 3);
+		CHECK(step(0, GPU_GRAPH_PATH, false, 0, 0, 3) == GPU_OK);
+		CHECK(((uint64_t *) staging->output)[5] == (based ? 24 : 18));
+		CHECK(step(0, GPU_GRAPH_DROP, !based, 0, 0, 0) == GPU_OK);
+		ops[0] = { gone, 1 };
+		submit_change(GPU_APPLY, 1);
+		await_change();
+	}
+	owner[0].weighted = false;
+	passed++;
+}
+
 /* Which graph is a base, and of what scan */
 static void
 check_bases(void)
@@ -992,11 +1211,13 @@ check_bases(void)
 	load_entries();
 	check_moves();
 	check_place();
+	check_parallel();
 }
 
 static void
 run(int layout, int steps)
 {
+	odd = test_below(3) == 0 ? 2000 : 0;
 	set_layout(layout);
 	change_rows(1);
 	load();
@@ -1099,6 +1320,7 @@ main(int argc, char **argv)
 		api->info(engine, &info);
 	while (info.memory_used > 0);
 	CHECK(by_changes > based / 5);
+	CHECK(small || (routes > 50 && laid_over > 20));
 	CHECK(api->close(engine, PATIENCE_NS));
 	printf("%s, %lld graphs on others, %lld of them by changes, %lld given up\n%lld passed, 0 failed\n",
 		   info.name, (long long) based, (long long) by_changes, (long long) given_up, (long long) passed);

@@ -288,6 +288,63 @@ for my $few (@few)
 }
 $old->query_safe('COMMIT');
 
+# A graph with weights is another one.  Few changes lie over it, and edges that differ in their weight are
+# different ones; it is of one column of weights.
+$node->safe_psql('postgres', 'CREATE TABLE r (src int, dst int, w int, x smallint);
+	INSERT INTO r SELECT i % 20000, i::bigint * 7919 % 20011, 1 + i % 97, i % 3
+	FROM generate_series(1, 200000) i;
+	CREATE INDEX r_out ON r USING gpu_btree (src, dst) INCLUDE (w, x);
+	CREATE INDEX r_in ON r USING gpu_btree (dst, src) INCLUDE (w, x); VACUUM (FREEZE, ANALYZE) r');
+my @pairs = ("ARRAY(SELECT generate_series(1, 12))", "ARRAY(SELECT generate_series(19988, 19999))");
+my $costs = "SELECT string_agg(pair || ':' || cost, ' ' ORDER BY pair) FROM (
+	SELECT pair, max(cost) AS cost FROM gpuds_shortest_paths('r_out', $pairs[0], $pairs[1], %s)
+	GROUP BY 1) p";
+
+# routes(session, arguments, what, how): a session's answer is the CPU's; how a graph was had for it
+sub routes
+{
+	my ($session, $arguments, $what, $how) = @_;
+	my $asked = sprintf($costs, $arguments);
+	my $cpu = $session->query_safe("SET gpuds.device = cpu; $asked; SET gpuds.device = cuda");
+
+	$session->query_safe('SET client_min_messages = debug1');
+	is($session->query($asked), $cpu, $what);
+	my @found = map { /, (\w+), used(.*)/ ? $1 . ($2 ? ' alone' : '') : () }
+	  $session->{stderr} =~ /graph of index "r_out" .*/g;
+	like("@found", $how, "$what: as it should be had");
+	$session->{stderr} = '';
+	return;
+}
+
+routes($now, "'w'", 'weights', qr/^made$/);
+routes($now, "'w'", 'the same weights', qr/^kept alone$/);
+routes($now, "'w', 'r_in', false", 'both ways', qr/^made$/);
+routes($now, "'w', 'r_in', false", 'both ways again', qr/^kept alone$/);
+$old->query_safe('BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT 1');
+for my $few (
+	'INSERT INTO r SELECT src, dst, 0, 2 FROM r WHERE src < 20',
+	'UPDATE r SET w = w + 40 WHERE src BETWEEN 5 AND 9',
+	'DELETE FROM r WHERE src BETWEEN 1 AND 4 AND w > 20',
+	'INSERT INTO r VALUES (3, 30000, 1, 1), (30000, 19990, 1, 1)',
+	'VACUUM r')
+{
+	$node->safe_psql('postgres', $few);
+	for my $s ($now, $old)
+	{
+		routes($s, "'w'", "beside: $few", qr/^(changed|kept) alone$/);
+		routes($s, "'w', 'r_in', false, 60", "beside, both ways: $few", qr/^(changed|kept) alone$/);
+	}
+}
+$old->query_safe('DELETE FROM r WHERE src = 12; INSERT INTO r VALUES (6, 19993, 0, 0)');
+routes($old, "'w'", 'own changes', qr/^changed alone$/);
+routes($now, "'w'", 'without those of others', qr/^(changed|kept) alone$/);
+$old->query_safe('ROLLBACK');
+routes($now, "'x'", 'another column', qr/^made$/);
+routes($now, "'w'", 'the first one again', qr/^made$/);
+$node->safe_psql('postgres', 'UPDATE r SET w = w + 1 WHERE src % 2 = 0');
+$node->safe_psql('postgres', 'INSERT INTO r VALUES (40000, 40001, NULL, 0)');
+routes($now, "'w'", 'an edge without a weight that no path comes to', qr/^$/);
+
 # A version that comes after a graph has been begun has edges on pages that the map's copy calls all-visible.
 SKIP:
 {
