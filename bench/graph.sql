@@ -1,6 +1,6 @@
 --
 -- graph.sql: graphs of bench/graph, and what SQL without gpuds has for questions about them.  A graph is a schema with
--- tables of edges (src, dst); search_path says which is meant.
+-- tables of edges (src, dst), those of roads with a cost; search_path says which is meant.
 --
 CREATE SCHEMA bench;
 
@@ -15,7 +15,8 @@ $$;
 CREATE PROCEDURE bench.make_indexes(graph text, am text, with_sql bool) LANGUAGE plpgsql AS
 $$
 BEGIN
-	EXECUTE format('CREATE INDEX i_gp ON %I.g USING %I (src, dst)', graph, am);
+	EXECUTE format('CREATE INDEX i_gp ON %I.g USING %I (src, dst) %s', graph, am,
+		CASE graph WHEN 'roads' THEN 'INCLUDE (cost)' END);
 	EXECUTE format('CREATE TABLE %1$I.seed AS SELECT array_agg(v) AS v
 		FROM (SELECT src AS v FROM %1$I.g WHERE src < 16384 INTERSECT SELECT dst FROM %1$I.g WHERE dst < 16384
 			ORDER BY v LIMIT 1000) x', graph);
@@ -51,7 +52,7 @@ DECLARE
 	due timestamptz := clock_timestamp();
 BEGIN
 	LOOP
-		INSERT INTO g SELECT random() * (vertices - 1), random() * (vertices - 1)
+		INSERT INTO g (src, dst) SELECT random() * (vertices - 1), random() * (vertices - 1)
 			FROM generate_series(1, greatest(rate / 50, 1));
 		COMMIT;
 		due := due + interval '20 ms';
@@ -187,5 +188,33 @@ BEGIN
 	END LOOP;
 	RETURN QUERY SELECT v, depth FROM seen WHERE target IS NULL OR v = target;
 	DROP TABLE seen, level;
+END
+$$;
+
+-- What the best path from a vertex to another one costs: edges of the vertices whose cost has become less are followed, all
+-- at once, while it is less than the path that is known.
+CREATE FUNCTION bench.route(source int, target int) RETURNS float8 LANGUAGE plpgsql AS
+$$
+DECLARE
+	best bigint;
+	n bigint;
+BEGIN
+	CREATE TEMP TABLE seen (v int PRIMARY KEY, cost bigint);
+	CREATE TEMP TABLE level AS SELECT source AS v, 0::bigint AS cost;
+	INSERT INTO seen TABLE level;
+	LOOP
+		SELECT s.cost INTO best FROM seen s WHERE s.v = target;
+		CREATE TEMP TABLE next_level AS
+			SELECT dst AS v, min(l.cost + e.cost) AS cost FROM level l JOIN e ON src = l.v GROUP BY 1;
+		DELETE FROM next_level x USING seen s WHERE s.v = x.v AND s.cost <= x.cost;
+		DELETE FROM next_level x WHERE x.cost >= best;
+		INSERT INTO seen AS s TABLE next_level ON CONFLICT (v) DO UPDATE SET cost = excluded.cost;
+		GET DIAGNOSTICS n = ROW_COUNT;
+		DROP TABLE level;
+		ALTER TABLE next_level RENAME TO level;
+		EXIT WHEN n = 0;
+	END LOOP;
+	DROP TABLE seen, level;
+	RETURN best;
 END
 $$;
