@@ -516,6 +516,13 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 	adjust_appendrel_attrs_multilevel(root, expr, (child)->relids, (parent)->relids)
 #endif
 
+/* Is an order ascending? */
+#if PG_VERSION_NUM >= 180000
+#define GpudsPathKeyAscends(key) ((key)->pk_cmptype == COMPARE_LT)
+#else
+#define GpudsPathKeyAscends(key) ((key)->pk_strategy == BTLessStrategyNumber)
+#endif
+
 /*
  * The rows of some paths, one after the other.  Since 18, core forgets of a single path how many of its nodes
  * are disabled.

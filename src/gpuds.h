@@ -35,6 +35,7 @@ extern int gpuds_visibility_memory_kb; /* 0: no page states */
 extern bool gpuds_enable_aggregate;
 extern bool gpuds_enable_scan;
 extern bool gpuds_enable_join;
+extern bool gpuds_enable_nearest;
 
 /*
  * Errors out with a HINT unless the library was preloaded.  Every entry point

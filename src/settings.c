@@ -30,6 +30,7 @@ int gpuds_visibility_memory_kb = 64 * 1024;
 bool gpuds_enable_aggregate = true;
 bool gpuds_enable_scan = true;
 bool gpuds_enable_join = true;
+bool gpuds_enable_nearest = true;
 
 static const struct config_enum_entry device_options[] = { { "auto", GPUDS_CHOICE_AUTO, false },
 														   { "cpu", GPUDS_CHOICE_CPU, false },
@@ -79,6 +80,10 @@ define_settings(void)
 
 	DefineCustomBoolVariable("gpuds.enable_join", "Lets the planner join tables by GpudsJoin nodes.", NULL,
 							 &gpuds_enable_join, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("gpuds.enable_nearest",
+							 "Lets the planner order rows by distances of points by GpudsNearest nodes.",
+							 NULL, &gpuds_enable_nearest, true, PGC_USERSET, GUC_EXPLAIN, NULL, NULL, NULL);
 
 	/* Without shared memory of ours there is nothing to size. */
 	if (preloaded)
@@ -137,11 +142,12 @@ define_settings(void)
 }
 
 /* All settings but those of builds for tests. */
-static const char *const names[] = { "gpuds.device",         "gpuds.device_ids",       "gpuds.device_memory",
-									 "gpuds.device_timeout", "gpuds.enable_aggregate", "gpuds.enable_join",
-									 "gpuds.enable_scan",    "gpuds.host_memory",      "gpuds.include_memory",
-									 "gpuds.max_mirrors",    "gpuds.memtable_memory",  "gpuds.staging_memory",
-									 "gpuds.temp_memory",    "gpuds.visibility_memory" };
+static const char *const names[] = {
+	"gpuds.device",           "gpuds.device_ids",     "gpuds.device_memory",    "gpuds.device_timeout",
+	"gpuds.enable_aggregate", "gpuds.enable_join",    "gpuds.enable_nearest",   "gpuds.enable_scan",
+	"gpuds.host_memory",      "gpuds.include_memory", "gpuds.max_mirrors",      "gpuds.memtable_memory",
+	"gpuds.staging_memory",   "gpuds.temp_memory",    "gpuds.visibility_memory"
+};
 
 /*
  * Defines the settings; to be called once, when the library is loaded.

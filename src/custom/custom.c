@@ -58,6 +58,8 @@ rel_paths(PlannerInfo *root, RelOptInfo *rel, Index rti, RangeTblEntry *rte)
 		prev_rel_paths(root, rel, rti, rte);
 	if (gpuds_enable_scan)
 		gpuds_scan_paths(root, rel);
+	if (gpuds_enable_nearest)
+		gpuds_nearest_paths(root, rel);
 }
 
 /*
@@ -70,6 +72,7 @@ gpuds_custom_init(void)
 	RegisterCustomScanMethods(&gpuds_aggregate_methods);
 	RegisterCustomScanMethods(&gpuds_scan_methods);
 	RegisterCustomScanMethods(&gpuds_join_methods);
+	RegisterCustomScanMethods(&gpuds_nearest_methods);
 	RegisterCustomScanMethods(&gpuds_merge_methods);
 	RegisterCustomScanMethods(&gpuds_offset_methods);
 	RegisterCustomScanMethods(&gpuds_percentile_methods);

@@ -8,6 +8,7 @@
  * GpudsScan does so for the rows of the scan.  GpudsJoin makes the probes of its scan from the rows of
  * its outer plan.  GpudsCombine has core's aggregates below it.  GpudsOffset moves the scan behind rows
  * that it counts, and has core go on with it, as GpudsPercentile does from one rank to the next.
+ * GpudsNearest asks an index for points itself.
  *
  *-------------------------------------------------------------------------
  */
@@ -127,6 +128,13 @@ extern void gpuds_histogram_init(void);
 /* scan_path.c, scan_node.c */
 extern void gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel);
 extern const struct CustomScanMethods gpuds_scan_methods;
+
+extern bool gpuds_is_current_of(const RelOptInfo *rel);
+extern void gpuds_use_slot_of_table(CustomScanState *css, EState *estate);
+
+/* nearest_path.c, nearest.c */
+extern void gpuds_nearest_paths(PlannerInfo *root, RelOptInfo *rel);
+extern const struct CustomScanMethods gpuds_nearest_methods;
 
 /* join_path.c, join.c */
 extern void gpuds_join_paths(PlannerInfo *root, RelOptInfo *joinrel, RelOptInfo *outer, RelOptInfo *inner,

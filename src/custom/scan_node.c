@@ -271,8 +271,8 @@ exec(CustomScanState *css)
  * Makes the scan slot one of the table's own kind, and what core has made for the one that it made
  * anew: expressions know what kind of slot they read.
  */
-static void
-use_slot_of_table(CustomScanState *css, EState *estate)
+void
+gpuds_use_slot_of_table(CustomScanState *css, EState *estate)
 {
 	ScanState *ss = &css->ss;
 	const Plan *plan = ss->ps.plan;
@@ -290,7 +290,7 @@ begin(CustomScanState *css, EState *estate, int eflags)
 	GpudsScanNode *node = (GpudsScanNode *) css;
 	CustomScan *plan = (CustomScan *) css->ss.ps.plan;
 
-	use_slot_of_table(css, estate);
+	gpuds_use_slot_of_table(css, estate);
 	css->custom_ps = list_make1(ExecInitNode(linitial(plan->custom_plans), estate, eflags & ~EXEC_FLAG_MARK));
 	if (child_scan_of(css)->plan->qual != NIL)
 		node->filter_context = AllocSetContextCreate(CurrentMemoryContext, "gpuds filters",

@@ -299,8 +299,9 @@ add_index_paths(Path *path, List *paths)
 	return paths;
 }
 
-static bool
-is_current_of(const RelOptInfo *rel)
+/* Is a table's row that of a cursor? */
+bool
+gpuds_is_current_of(const RelOptInfo *rel)
 {
 	ListCell *lc;
 
@@ -406,7 +407,7 @@ gpuds_scan_paths(PlannerInfo *root, RelOptInfo *rel)
 	ListCell *lc;
 
 	if (!enable_bitmapscan || rel->indexlist == NIL || !gpuds_covering_is_table(root, rel) ||
-		is_current_of(rel))
+		gpuds_is_current_of(rel))
 		return;
 	foreach (lc, rel->pathlist)
 		paths = add_index_paths(lfirst(lc), paths);

@@ -140,20 +140,30 @@ gpuds_key_set(Relation index, const GpudsKeyLayout *layout, ScanKey keys, int nk
 	set->filter = gpuds_key_filter(layout, sets, ncolumns);
 }
 
-/*
- * The set of what shapes ask for of an index's first column, in which they can be found then.  Entries of
- * which points are in no shape are in the set, too: there is no filter.  Otherwise as gpuds_key_set.
- */
+/* The set of all entries that have given codes in the index's first column.  Otherwise as gpuds_key_set. */
 void
-gpuds_key_set_of_shapes(const GpudsKeyLayout *layout, GpudsShapes *shapes, GpudsKeySet *set)
+gpuds_key_set_of_codes(const GpudsKeyLayout *layout, GpudsCodeSet *codes, GpudsKeySet *set)
 {
 	GpudsCodeSet sets[GPUDS_KEY_MAX_COLUMNS]; /* one for each column, as above */
 
 	init_set(set);
 	memset(sets, 0, layout->nkeys * sizeof(GpudsCodeSet));
-	gpuds_shapes_codes(shapes, &sets[0]);
-	if (sets[0].n > 0)
+	gpuds_set_copy(&sets[0], codes);
+	if (codes->n > 0 || codes->null)
 		(void) make_intervals(layout, sets, set);
+}
+
+/*
+ * The same of shapes, which can be found then.  Entries of which points are in no shape are in the set, too:
+ * there is no filter.
+ */
+void
+gpuds_key_set_of_shapes(const GpudsKeyLayout *layout, GpudsShapes *shapes, GpudsKeySet *set)
+{
+	GpudsCodeSet codes;
+
+	gpuds_shapes_codes(shapes, &codes);
+	gpuds_key_set_of_codes(layout, &codes, set);
 }
 
 /* Puts the set's points in order, leaves one of each, and goes to the first batch. */

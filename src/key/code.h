@@ -375,4 +375,17 @@ gpuds_key_from_entry(const GpudsEntry *entry, int nwords, GpudsKeyString *key)
 	key->spill = entry->t >> ENTRY_SPILL_SHIFT;
 }
 
+/* The code of an entry's first column, ascending, if that is not NULL. */
+static inline GpudsCode
+gpuds_first_code(const GpudsKeyLayout *layout, const GpudsEntry *entry)
+{
+	const GpudsKeyColumn *column = &layout->column[0];
+	GpudsKeyString key;
+	GpudsCode code;
+
+	gpuds_key_from_entry(entry, layout->nwords, &key);
+	code = gpuds_key_get(&key, column->shift, column->bits);
+	return column->descending ? code ^ gpuds_ones(column->bits) : code;
+}
+
 #endif /* GPUDS_KEY_CODE_H */

@@ -70,7 +70,11 @@ extern void gpuds_key_narrow_column(const GpudsKeyColumn *column, Oid type, Scan
 extern void gpuds_point_narrow(ScanKey key, GpudsCodeSet *set);
 
 /* shapes.c */
+extern void gpuds_shapes_add_rectangle(GpudsShapes *shapes, const GpudsRectangle *rectangle);
 extern void gpuds_shapes_codes(GpudsShapes *shapes, GpudsCodeSet *set);
+
+/* bounds.c */
+extern void gpuds_key_set_of_codes(const GpudsKeyLayout *layout, GpudsCodeSet *codes, GpudsKeySet *set);
 
 /* key_filter.c */
 extern GpudsKeyFilter *gpuds_key_filter(const GpudsKeyLayout *layout, const GpudsCodeSet *sets, int first);

@@ -10,7 +10,6 @@
  */
 #include "postgres.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "fmgr.h"
@@ -19,9 +18,6 @@
 #include "utils/fmgrprotos.h"
 
 #include "key/shape.h"
-
-/* More than what subtractions and roots round off, of the numbers that they are of. */
-#define ROUNDING (64 * DBL_EPSILON)
 
 /* Bounds of a coordinate from one number to another; none if either is no number. */
 static void
@@ -49,7 +45,7 @@ set_unbounded(GpudsShape *shape, int i)
 static void
 set_near(GpudsShape *shape, int i, double middle, double distance)
 {
-	const double more = distance + (fabs(middle) + distance) * ROUNDING;
+	const double more = distance + (fabs(middle) + distance) * GPUDS_POINT_ROUNDING;
 
 	set_bounds(shape, i, middle - more, middle + more);
 }

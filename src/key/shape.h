@@ -8,9 +8,14 @@
 #ifndef GPUDS_KEY_SHAPE_H
 #define GPUDS_KEY_SHAPE_H
 
+#include <float.h>
+
 #include "fmgr.h"
 
 #include "key/point.h"
+
+/* More than what subtractions and roots round off, of the numbers that they are of. */
+#define GPUDS_POINT_ROUNDING (64 * DBL_EPSILON)
 
 typedef struct GpudsShape
 {

@@ -109,6 +109,20 @@ ensure_capacity(GpudsShapes *shapes)
 	}
 }
 
+/* Adds the quads of the last shape. */
+static void
+add_quads(GpudsShapes *shapes)
+{
+	int n;
+
+	n = gpuds_quads(&shapes->shape[shapes->n].bounds, shapes->most, shapes->enough,
+					shapes->quads + shapes->nquads);
+	for (int i = 0; i < n; i++)
+		shapes->quads[shapes->nquads + i].shape = (uint32) shapes->n;
+	shapes->nquads += n;
+	shapes->n++;
+}
+
 /*
  * Adds the shape of a value, as gpuds_shape_set has it.  Its number is how many there were before.  False: no
  * point is in it, and it is not added.
@@ -116,18 +130,21 @@ ensure_capacity(GpudsShapes *shapes)
 bool
 gpuds_shapes_add(GpudsShapes *shapes, Oid function, Datum value)
 {
-	int n;
-
 	ensure_capacity(shapes);
 	if (!gpuds_shape_set(&shapes->shape[shapes->n], function, value))
 		return false;
-	n = gpuds_quads(&shapes->shape[shapes->n].bounds, shapes->most, shapes->enough,
-					shapes->quads + shapes->nquads);
-	for (int i = 0; i < n; i++)
-		shapes->quads[shapes->nquads + i].shape = (uint32) shapes->n;
-	shapes->nquads += n;
-	shapes->n++;
+	add_quads(shapes);
 	return true;
+}
+
+/* Adds a rectangle of codes, which is a box that decides. */
+void
+gpuds_shapes_add_rectangle(GpudsShapes *shapes, const GpudsRectangle *rectangle)
+{
+	ensure_capacity(shapes);
+	memset(&shapes->shape[shapes->n], 0, sizeof(GpudsShape));
+	shapes->shape[shapes->n].bounds = *rectangle;
+	add_quads(shapes);
 }
 
 /* Is a square around another one, or equal to it? */
@@ -252,13 +269,7 @@ void
 gpuds_shapes_find_entry(const GpudsShapes *shapes, const GpudsKeyLayout *layout, const GpudsEntry *entry,
 						int64 near, GpudsShapesAt *at)
 {
-	const GpudsKeyColumn *column = &layout->column[0];
-	GpudsKeyString key;
-	GpudsCode code;
-
-	gpuds_key_from_entry(entry, layout->nwords, &key);
-	code = gpuds_key_get(&key, column->shift, column->bits);
-	gpuds_shapes_find(shapes, column->descending ? ~code : code, near, at);
+	gpuds_shapes_find(shapes, gpuds_first_code(layout, entry), near, at);
 }
 
 /* The number of the next shape that has the point; -1: there is none.  Raises what core's operators do. */

@@ -17,6 +17,24 @@
 #include "reader/fetch.h"
 #include "reader/reader.h"
 
+/* Begins to set what a scan asks for in place of what it did; returns the context to go back to. */
+static MemoryContext
+begin_set(GpudsCursor *cursor)
+{
+	gpuds_cursor_hand_on_killed(cursor);
+	gpuds_cursor_forget_keys(cursor);
+	return MemoryContextSwitchTo(cursor->key_context);
+}
+
+/* Ends what begin_set began. */
+static void
+end_set(IndexScanDesc scan, MemoryContext old)
+{
+	MemoryContextSwitchTo(old);
+	gpuds_cursor_restart(scan->opaque, true);
+	scan->xs_recheck = false;
+}
+
 /*
  * In place of keys, sets what probes ask for: ascending, all different.  With a snapshot that is not an MVCC
  * snapshot, a scan does so once.
@@ -25,15 +43,10 @@ void
 gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries, int64 n)
 {
 	GpudsCursor *cursor = scan->opaque;
-	MemoryContext old;
+	MemoryContext old = begin_set(cursor);
 
-	gpuds_cursor_hand_on_killed(cursor);
-	gpuds_cursor_forget_keys(cursor);
-	old = MemoryContextSwitchTo(cursor->key_context);
 	gpuds_key_set_of_probes(probe, entries, n, &cursor->set);
-	MemoryContextSwitchTo(old);
-	gpuds_cursor_restart(cursor, true);
-	scan->xs_recheck = false;
+	end_set(scan, old);
 }
 
 /* The same of shapes, which points are in; the layout and they must live as long as that is asked for. */
@@ -41,15 +54,21 @@ void
 gpuds_scan_set_shapes(IndexScanDesc scan, const GpudsKeyLayout *layout, GpudsShapes *shapes)
 {
 	GpudsCursor *cursor = scan->opaque;
-	MemoryContext old;
+	MemoryContext old = begin_set(cursor);
 
-	gpuds_cursor_hand_on_killed(cursor);
-	gpuds_cursor_forget_keys(cursor);
-	old = MemoryContextSwitchTo(cursor->key_context);
 	gpuds_key_set_of_shapes(layout, shapes, &cursor->set);
-	MemoryContextSwitchTo(old);
-	gpuds_cursor_restart(cursor, true);
-	scan->xs_recheck = false;
+	end_set(scan, old);
+}
+
+/* The same of a part of the points of an index, as gpuds_scan_set_shapes. */
+void
+gpuds_scan_set_near(IndexScanDesc scan, const GpudsKeyLayout *layout, const GpudsNear *near)
+{
+	GpudsCursor *cursor = scan->opaque;
+	MemoryContext old = begin_set(cursor);
+
+	gpuds_key_set_of_near(layout, near, &cursor->set);
+	end_set(scan, old);
 }
 
 /* Have all entries that a scan finds by its keys values that were asked for? */

@@ -15,6 +15,7 @@
 #include "nodes/execnodes.h"
 
 #include "index/index.h"
+#include "key/near.h"
 #include "key/shapes.h"
 #include "mirror/mirror.h"
 
@@ -74,6 +75,7 @@ extern bool gpuds_scan_is_exact(IndexScanDesc scan);
 extern void gpuds_scan_set_probes(IndexScanDesc scan, const GpudsKeyProbe *probe, const GpudsEntry *entries,
 								  int64 n);
 extern void gpuds_scan_set_shapes(IndexScanDesc scan, const GpudsKeyLayout *layout, GpudsShapes *shapes);
+extern void gpuds_scan_set_near(IndexScanDesc scan, const GpudsKeyLayout *layout, const GpudsNear *near);
 extern bool gpuds_scan_may_test_membership(IndexScanDesc scan, int64 n, int64 weight);
 extern void gpuds_scan_begin_membership(IndexScanDesc scan, const GpudsKeyProbe *probe,
 										const GpudsEntry *entries, int64 n, int64 weight);
