@@ -67,6 +67,21 @@ BEGIN
 END
 $$;
 
+-- The same of the rows nearest to points, of which boxes have their upper corners.
+CREATE FUNCTION nearest(keys box[], wanted int) RETURNS numeric LANGUAGE plpgsql AS
+$$
+DECLARE
+	found numeric;
+	total numeric := 0;
+BEGIN
+	FOR i IN 1 .. cardinality(keys) LOOP
+		SELECT sum(v) INTO found FROM (SELECT v FROM t ORDER BY k <-> (keys[i])[0] LIMIT wanted) x;
+		total := total + coalesce(found, 0);
+	END LOOP;
+	RETURN total;
+END
+$$;
+
 -- So many transactions: each inserts rows and counts keys, or, if no keys are counted, updates so many keys.
 CREATE PROCEDURE change(n int, inserts int, counted int, there int) LANGUAGE plpgsql AS
 $$
