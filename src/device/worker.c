@@ -179,10 +179,21 @@ name_card(void *arg)
 
 static ErrorContextCallback naming_card = { .callback = name_card };
 
+/* The engine lies beside this library, wherever dynamic_library_path has led to that. */
 static void
 engine_path(char *path, size_t size)
 {
-	snprintf(path, size, "%s/%s%s", pkglib_path, ENGINE_LIBRARY, DLSUFFIX);
+	char directory[MAXPGPATH];
+	Dl_info library;
+
+	if (dladdr((void *) engine_path, &library) != 0)
+	{
+		strlcpy(directory, library.dli_fname, sizeof(directory));
+		get_parent_directory(directory);
+	}
+	else
+		strlcpy(directory, pkglib_path, sizeof(directory));
+	snprintf(path, size, "%s/%s%s", directory, ENGINE_LIBRARY, DLSUFFIX);
 }
 
 static void
