@@ -18,6 +18,8 @@ CREATE VIEW answers AS
 	UNION ALL SELECT 'components', vertex, component, 0 FROM gpuds_components('e_out')
 	UNION ALL SELECT 'sizes', component, vertices, 0 FROM gpuds_component_sizes('e_out')
 	UNION ALL SELECT 'against', vertex, component, 0 FROM gpuds_components('e_in')
+	UNION ALL SELECT 'degrees', vertex, out_degree, in_degree::int FROM gpuds_degrees('e_out')
+	UNION ALL SELECT 'turned', vertex, in_degree, out_degree::int FROM gpuds_degrees('e_in')
 	UNION ALL SELECT 'bfs', vertex, NULL, depth FROM gpuds_bfs('e_out', '{1,2,NULL,2,-99}'::int[])
 	UNION ALL SELECT 'three', vertex, NULL, depth FROM gpuds_bfs('e_out', '{1,5,77}'::int[], 3)
 	UNION ALL SELECT 'both', vertex, NULL, depth FROM gpuds_bfs('e_out', '{3}'::int[], NULL, 'e_in', false)
@@ -42,18 +44,23 @@ CREATE VIEW strays AS
 		OR next IS NOT NULL AND NOT EXISTS (SELECT FROM e WHERE src = vertex AND dst = next)
 	UNION ALL SELECT 'counts' FROM gpuds_bfs_counts('e_out', '{1,5}'::int[]) c
 	FULL JOIN (SELECT depth, count(*) FROM gpuds_bfs('e_out', '{1,5}'::int[]) GROUP BY 1) w USING (depth) WHERE vertices IS DISTINCT FROM count;
+CREATE VIEW ranks AS SELECT * FROM gpuds_pagerank('e_out', tolerance => 0, max_iterations => 40);
 CREATE FUNCTION wrong() RETURNS TABLE (what text, wrong bigint) LANGUAGE plpgsql AS $$
 DECLARE
 	given text = current_setting('gpuds.device');
 BEGIN
 	CREATE TEMP TABLE device ON COMMIT DROP AS TABLE answers;
+	CREATE TEMP TABLE rank_device ON COMMIT DROP AS TABLE ranks;
 	SET LOCAL gpuds.device = cpu;
 	CREATE TEMP TABLE cpu ON COMMIT DROP AS TABLE answers;
+	CREATE TEMP TABLE rank_cpu ON COMMIT DROP AS TABLE ranks;
 	PERFORM set_config('gpuds.device', given, true);
 	RETURN QUERY SELECT x.what, count(*) FROM ((TABLE cpu EXCEPT ALL TABLE device) UNION ALL (TABLE device EXCEPT ALL TABLE cpu)) x GROUP BY 1;
 	RETURN QUERY SELECT 'orphans', count(*) FROM orphans HAVING count(*) > 0;
 	RETURN QUERY SELECT 'strays', count(*) FROM strays HAVING count(*) > 0;
-	DROP TABLE device, cpu;
+	RETURN QUERY SELECT 'ranks', count(*) FROM rank_cpu c FULL JOIN rank_device d USING (vertex)
+		WHERE abs(c.rank - d.rank) < 1e-13 IS NOT TRUE HAVING count(*) > 0;
+	DROP TABLE device, cpu, rank_device, rank_cpu;
 END $$;
 CREATE PROCEDURE fill(vertices int, edges int, seed float8) LANGUAGE sql AS $$
 	SELECT setseed(seed);

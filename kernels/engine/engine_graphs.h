@@ -15,7 +15,9 @@
 #define GPU_ENGINE_GRAPHS_H
 
 #include "kernels/engine/engine_state.h"
+#include "kernels/graph/gpu_graph_degrees.h"
 #include "kernels/graph/gpu_graph_overlay.h"
+#include "kernels/graph/gpu_graph_pagerank.h"
 #include "kernels/graph/gpu_graph_route.h"
 
 /* Changes of a tree that are so few that a graph of it is had at little cost. */
@@ -707,6 +709,70 @@ gpu_scanner_triangles(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
 	return gpu_graph_status(&stream->stream);
 }
 
+/* Counts the edges at each vertex. */
+static inline uint32_t
+gpu_scanner_count_degrees(GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	r->found = graph->n;
+	return graph->parallel && !graph->both ? gpu_graph_need_degrees(graph, stream) : (uint32_t) GPU_WITHDRAWN;
+}
+
+static inline uint32_t
+gpu_scanner_tell_degrees(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const size_t item = 3 * sizeof(uint64_t);
+	const int64_t n = gpu_graph_output(engine, stream, r, graph->n, item);
+
+	if (graph->in_degrees.at() == NULL)
+		return GPU_WITHDRAWN;
+	if (n < 0)
+		return GPU_NO_REQUEST;
+	gpu_graph_tell_degrees(graph, &stream->stream, r->next, n, (uint64_t *) stream->output);
+	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
+				 (size_t) n * item);
+	r->found = n;
+	return GPU_OK;
+}
+
+/* Begins PageRank, or goes on with it. */
+static inline uint32_t
+gpu_scanner_rank(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	uint32_t status = GPU_OK;
+	double input[2];
+
+	if (r->n != 2 || r->next < 0 || !gpu_staging_has(engine->options.staging_bytes, r->input, sizeof(input)))
+		return GPU_NO_REQUEST;
+	if (!graph->parallel || graph->both)
+		return GPU_WITHDRAWN;
+	memcpy(input, (unsigned char *) engine->options.staging + r->input, sizeof(input));
+	if (r->each)
+		status = gpu_graph_begin_ranks(graph, stream);
+	r->counted = 0;
+	if (status == GPU_OK)
+		status = gpu_graph_go_on_ranks(graph, stream, input[0], input[1], r->next, &r->counted);
+	r->found = graph->n;
+	memcpy(&r->joined, &graph->ranks.difference, sizeof(r->joined));
+	return status;
+}
+
+static inline uint32_t
+gpu_scanner_tell_ranks(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	const size_t item = 2 * sizeof(uint64_t);
+	const int64_t n = gpu_graph_output(engine, stream, r, graph->n, item);
+
+	if (!graph->ranks.begun)
+		return GPU_WITHDRAWN;
+	if (n < 0)
+		return GPU_NO_REQUEST;
+	gpu_graph_tell_ranks(graph, &stream->stream, r->next, n, (uint64_t *) stream->output);
+	gpu_copy_bus(&stream->stream, (unsigned char *) engine->options.staging + r->output, stream->output,
+				 (size_t) n * item);
+	r->found = n;
+	return GPU_OK;
+}
+
 /*
  * A graph's own scan has found its base's edges.  Unless somebody else uses the base, it is of that scan from
  * now on, and what was hidden from the scan is the base's.
@@ -969,7 +1035,10 @@ gpu_scanner_make_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph
 	else if (graph->weighted)
 		status = gpu_scanner_end_weighted(engine, stream, &graph, r->each);
 	else
+	{
 		status = gpu_graph_end(graph, stream, r->each);
+		graph->parallel = status == GPU_OK;
+	}
 	r->found = status == GPU_OK ? graph->n : 0;
 	return status;
 }
@@ -998,6 +1067,19 @@ gpu_scanner_use_weighted(GpuEngine *engine, GpuScanStream *stream, GpuGraph *gra
 		default:
 			return GPU_NO_REQUEST;
 	}
+}
+
+/* A step on a graph that has all edges, and equal ones as often as they are there. */
+static inline uint32_t
+gpu_scanner_use_parallel(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph, GpuRequest *r)
+{
+	if (r->form == GPU_GRAPH_COUNT)
+		return gpu_scanner_count_degrees(stream, graph, r);
+	if (r->form == GPU_GRAPH_DEGREES)
+		return gpu_scanner_tell_degrees(engine, stream, graph, r);
+	if (r->form == GPU_GRAPH_RANK)
+		return gpu_scanner_rank(engine, stream, graph, r);
+	return gpu_scanner_tell_ranks(engine, stream, graph, r);
 }
 
 /* A step on a graph that has all edges. */
@@ -1040,6 +1122,11 @@ gpu_scanner_use_graph(GpuEngine *engine, GpuScanStream *stream, GpuGraph *graph,
 			return gpu_scanner_tell_sizes(engine, stream, graph, r);
 		case GPU_GRAPH_TRIANGLES:
 			return gpu_scanner_triangles(stream, graph, r);
+		case GPU_GRAPH_COUNT:
+		case GPU_GRAPH_DEGREES:
+		case GPU_GRAPH_RANK:
+		case GPU_GRAPH_RANKED:
+			return gpu_scanner_use_parallel(engine, stream, graph, r);
 		default:
 			return GPU_NO_REQUEST;
 	}

@@ -104,6 +104,17 @@ struct GpuGraphRoute
 	int64_t length = 0; /* vertices of the path; 0: there is none */
 };
 
+/* PageRank (gpu_graph_pagerank.h). */
+struct GpuGraphRanks
+{
+	GpuGraphArray<double> rank; /* of each vertex */
+	GpuGraphArray<double> share;
+	GpuGraphArray<double> change;
+	GpuGraphArray<double> parts;
+	bool begun = false;
+	double difference = 0; /* by how much the last iteration has changed all ranks together */
+};
+
 /* A version of a tree. */
 struct GpuGraphVersion
 {
@@ -164,14 +175,17 @@ struct GpuGraph
 	GpuGraphWalk back_walk;       /* of a search for a path, from its end (gpu_graph_path.h) */
 	uint32_t met = GPU_NO_VERTEX; /* where both walks have met */
 	GpuGraphRoute route;
-	GpuGraphArray<uint32_t> roots;   /* of the components */
+	GpuGraphRanks ranks;
+	GpuGraphArray<uint32_t> in_degrees; /* edges that end at each vertex; no array: not counted yet */
+	GpuGraphArray<uint32_t> roots;      /* of the components */
 	GpuGraphArray<uint64_t> sizes;   /* of each component the code of its least vertex, and how many it has */
 	int64_t nsizes = -1;             /* components; -1: they have not been counted */
 	GpuGraphRows lists;              /* of the undirected simple graph (gpu_graph_triangles.h) */
 	GpuGraphArray<uint64_t> sources; /* edges of the lists, as words */
 	GpuGraphArray<unsigned char> temp;
 	int64_t temp_items = 0;
-	bool both = false; /* edges lead both ways */
+	bool both = false;     /* edges lead both ways */
+	bool parallel = false; /* it has equal edges as often as they came */
 	bool ended = false;
 	bool has_rows = false;
 	bool has_back = false;
@@ -332,6 +346,17 @@ gpu_graph_end_route(GpuGraph *graph)
 	graph->route = GpuGraphRoute();
 }
 
+/* Forgets ranks. */
+static inline void
+gpu_graph_end_ranks(GpuGraph *graph)
+{
+	gpu_graph_give(graph, &graph->ranks.rank);
+	gpu_graph_give(graph, &graph->ranks.share);
+	gpu_graph_give(graph, &graph->ranks.change);
+	gpu_graph_give(graph, &graph->ranks.parts);
+	graph->ranks = GpuGraphRanks();
+}
+
 /* Gives the memory of rows back. */
 static inline void
 gpu_graph_give_rows(GpuGraph *graph, GpuGraphRows *rows)
@@ -356,6 +381,8 @@ gpu_graph_rest(GpuGraph *graph)
 	gpu_graph_end_walk(graph, &graph->back_walk);
 	graph->met = GPU_NO_VERTEX;
 	gpu_graph_end_route(graph);
+	gpu_graph_end_ranks(graph);
+	gpu_graph_give(graph, &graph->in_degrees);
 	gpu_graph_give(graph, &graph->sizes);
 	graph->nsizes = -1;
 	gpu_graph_give(graph, &graph->temp);

@@ -132,6 +132,17 @@ typedef enum GpuGraphStep
 	GPU_GRAPH_SIZES,
 	/* goes through n edges at most from next on; joined: triangles; found: edges left */
 	GPU_GRAPH_TRIANGLES,
+	GPU_GRAPH_COUNT, /* count edges at each vertex; found: vertices.  GPU_WITHDRAWN: as the next one */
+	/* output: each vertex from next on, cap at most, with its outgoing and incoming edges; found: how many */
+	GPU_GRAPH_DEGREES,
+	/*
+	 * goes on with PageRank for next iterations at most, or, with each, begins it; input: damping and
+	 * tolerance, n = 2, in double precision.  found: vertices, counted: iterations done, joined: by how much
+	 * the last one has changed all ranks, likewise.  GPU_WITHDRAWN: equal edges have become one, or they lead
+	 * both ways
+	 */
+	GPU_GRAPH_RANK,
+	GPU_GRAPH_RANKED, /* output: each vertex from next on, cap at most, and its rank; found: how many */
 	/* give the memory of the owner's graph back, if there is one; each: or keep it for its tree */
 	GPU_GRAPH_DROP
 } GpuGraphStep;

@@ -210,7 +210,8 @@ go_on_by_device(Bfs *bfs, uint32 first, uint32 end, int32 depth, int32 max_depth
 	if (!make && !may_take(bfs))
 		return false;
 	bfs->may_make_graph &= !make;
-	return gpuds_edges_use_device(&bfs->edges[0], bfs->nindexes == 2, make, go_on, &walk);
+	return gpuds_edges_use_device(&bfs->edges[0], bfs->nindexes == 2,
+								  make ? GPUDS_GRAPH_OF_ANY : GPUDS_GRAPH_OF_KEPT, go_on, &walk);
 }
 
 /* Follows all edges of n vertices, from one on; false: a device may go on from this depth. */

@@ -132,7 +132,7 @@ do_components(FunctionCallInfo fcinfo, bool sizes)
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
 	gpuds_whole_graph_begin(&graph, PG_GETARG_OID(0), gpuds_whole_graph_type(fcinfo, 1));
-	if (!gpuds_whole_graph_use_device(&graph, find_on_device, &result))
+	if (!gpuds_whole_graph_use_device(&graph, GPUDS_GRAPH_OF_ANY, find_on_device, &result))
 		find_here(&result);
 	gpuds_whole_graph_end(&graph);
 	return (Datum) 0;

@@ -136,20 +136,19 @@ take_kept(GpudsEdges *edges, bool both, GpudsDeviceGraph *graph)
 }
 
 /*
- * Makes a graph of all edges, on the base of one that was kept, or else, if may_make, without one.  A scan of
- * all edges locks all of the index where transactions are serializable, so it does not begin if no graph can
- * come of it.
+ * Makes a graph of all edges, of what it may be made of.  A scan of all edges locks all of the index where
+ * transactions are serializable, so it does not begin if no graph can come of it.
  */
 static bool
-have_graph(GpudsEdges *edges, bool both, bool may_make, GpudsDeviceGraph *graph, int64 *vertices)
+have_graph(GpudsEdges *edges, bool both, GpudsGraphSource source, GpudsDeviceGraph *graph, int64 *vertices)
 {
-	if (may_make)
+	if (source != GPUDS_GRAPH_OF_KEPT)
 		edges->kept = GPUDS_KEPT_TAKEN;
 	else if (!take_kept(edges, both, graph))
 		return false;
 	gpuds_edges_of_all(edges);
-	return make_graph(edges, both, true, graph, vertices) ||
-		   (may_make && make_graph(edges, both, false, graph, vertices));
+	return (source != GPUDS_GRAPH_OF_ENTRIES && make_graph(edges, both, true, graph, vertices)) ||
+		   (source != GPUDS_GRAPH_OF_KEPT && make_graph(edges, both, false, graph, vertices));
 }
 
 static void
@@ -160,11 +159,11 @@ drop_graph(int code, Datum arg)
 
 /*
  * Makes a graph of all edges on the device that has them, if one has, and has it used.  both: edges lead
- * both ways.  may_make: also if none was kept that it can be based on.  False: there is none, or it was not
- * used to the end; nothing is known of the edges then.  Raises whatever use raises.
+ * both ways.  False: there is none, or it was not used to the end; nothing is known of the edges then.
+ * Raises whatever use raises.
  */
 bool
-gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg)
+gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsGraphSource source, GpudsUseGraph use, void *arg)
 {
 	GpudsDeviceGraph graph = { .weighted = edges->index->key.weighted };
 	int64 vertices = 0;
@@ -175,12 +174,12 @@ gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGrap
 		return false;
 	PG_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	{
-		done = have_graph(edges, both, may_make, &graph, &vertices) && use(&graph, vertices, arg);
+		done = have_graph(edges, both, source, &graph, &vertices) && use(&graph, vertices, arg);
 	}
 	PG_END_ENSURE_ERROR_CLEANUP(drop_graph, PointerGetDatum(&graph));
 	how = origin(&graph);
 	gpuds_device_graph_drop(&graph, done);
-	if (done || may_make)
+	if (done || source != GPUDS_GRAPH_OF_KEPT)
 		elog(DEBUG1, "graph of index \"%s\" on a device: " INT64_FORMAT " vertices, %s, %s%s",
 			 RelationGetRelationName(edges->index->target.index), vertices, how, done ? "used" : "not used",
 			 graph.by_changes ? ", by changes alone" : "");
@@ -343,4 +342,36 @@ gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total)
 		*total += step.joined;
 	}
 	return true;
+}
+
+/* Hands on all vertices, each with the numbers of edges that begin and that end there; false: as above. */
+bool
+gpuds_device_degrees(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg)
+{
+	GpudsGraphStep step = { .step = GPU_GRAPH_COUNT };
+
+	return gpuds_device_step(graph, &step) &&
+		   read_items(graph, GPU_GRAPH_DEGREES, 0, step.found, 3 * sizeof(uint64), put, arg);
+}
+
+/* Hands on all vertices, each with its rank, which is in double precision; false: as above. */
+bool
+gpuds_device_pagerank(const GpudsDeviceGraph *graph, GraphPagerank *parameters, GpudsPutItems put, void *arg)
+{
+	const double input[2] = { parameters->damping, parameters->tolerance };
+	GpudsGraphStep step = {
+		.step = GPU_GRAPH_RANK, .each = true, .n = 2, .input = input, .input_bytes = sizeof(input)
+	};
+
+	parameters->done = 0;
+	do
+	{
+		step.next = parameters->most - parameters->done;
+		if (!gpuds_device_step(graph, &step))
+			return false;
+		parameters->done += step.counted;
+		memcpy(&parameters->difference, &step.joined, sizeof(step.joined));
+		step.each = false;
+	} while (parameters->done < parameters->most && parameters->difference > parameters->tolerance);
+	return read_items(graph, GPU_GRAPH_RANKED, 0, step.found, 2 * sizeof(uint64), put, arg);
 }

@@ -15,6 +15,7 @@
 
 #include "functions/functions.h"
 #include "gpuds.h"
+#include "kernels/graph/graph_algorithms.h"
 #include "kernels/graph/vertex_map.h"
 #include "key/edge_key.h"
 #include "reader/seen_entries.h"
@@ -94,6 +95,14 @@ extern void gpuds_edges_end(GpudsEdges *edges);
 
 /* device_graph.c */
 
+/* What a graph on a device may be made of. */
+typedef enum GpudsGraphSource
+{
+	GPUDS_GRAPH_OF_KEPT,   /* one that was kept, only */
+	GPUDS_GRAPH_OF_ANY,    /* that, or all edges */
+	GPUDS_GRAPH_OF_ENTRIES /* all edges, so that equal ones are there as often as in the table */
+} GpudsGraphSource;
+
 /* Has a device edges of an index in entries alone, whose vertices are words, and whose weights integers? */
 static inline bool
 gpuds_edges_fit_device(const GpudsEdges *edges)
@@ -120,7 +129,8 @@ typedef struct GpudsWalkStart
 	int64 first; /* edges are to be followed from this one on */
 } GpudsWalkStart;
 
-extern bool gpuds_edges_use_device(GpudsEdges *edges, bool both, bool may_make, GpudsUseGraph use, void *arg);
+extern bool gpuds_edges_use_device(GpudsEdges *edges, bool both, GpudsGraphSource source, GpudsUseGraph use,
+								   void *arg);
 extern bool gpuds_device_step(const GpudsDeviceGraph *graph, GpudsGraphStep *step);
 extern bool gpuds_device_walk(const GpudsDeviceGraph *graph, const GpudsWalkStart *start, int64 depths,
 							  GpudsPutItems put, void *arg);
@@ -129,6 +139,9 @@ extern bool gpuds_device_count_walk(const GpudsDeviceGraph *graph, const GpudsWa
 extern bool gpuds_device_components(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg);
 extern bool gpuds_device_component_sizes(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg);
 extern bool gpuds_device_triangles(const GpudsDeviceGraph *graph, uint64 *total);
+extern bool gpuds_device_degrees(const GpudsDeviceGraph *graph, GpudsPutItems put, void *arg);
+extern bool gpuds_device_pagerank(const GpudsDeviceGraph *graph, GraphPagerank *parameters, GpudsPutItems put,
+								  void *arg);
 
 /* device_path.c */
 

@@ -7,6 +7,8 @@
  */
 #include "gpuds.h"
 
+#include "utils/tuplestore.h"
+
 #include "graph/whole_graph.h"
 
 PG_FUNCTION_INFO_V1(gpuds_pagerank);
@@ -39,19 +41,84 @@ get_parameters(FunctionCallInfo fcinfo)
 	return parameters;
 }
 
-/* Says how it went. */
+/* Says how it went with so many vertices. */
 static void
-report(const GpudsWholeGraph *graph, const GraphPagerank *parameters)
+report(const GpudsWholeGraph *graph, const GraphPagerank *parameters, int64 vertices)
 {
 	const char *name = RelationGetRelationName(graph->index.target.index);
 
 	elog(DEBUG1, "PageRank of index \"%s\": " INT64_FORMAT " iterations, the last one changed ranks by %g",
 		 name, parameters->done, parameters->difference);
-	if (graph->vertices.map.n > 0 && parameters->difference > parameters->tolerance)
+	if (vertices > 0 && parameters->difference > parameters->tolerance)
 		ereport(NOTICE, (errmsg("PageRank of index \"%s\" has not converged", name),
 						 errdetail("Iteration " INT64_FORMAT
 								   " changed the ranks by %g, which is above the tolerance of %g.",
 								   parameters->done, parameters->difference, parameters->tolerance)));
+}
+
+/* Where ranks go, and how they are found. */
+typedef struct PagerankResult
+{
+	GpudsWholeGraph *graph;
+	FunctionCallInfo fcinfo;
+	GraphPagerank parameters;
+} PagerankResult;
+
+static void
+put(const PagerankResult *result, const uint64 *vertex, double rank)
+{
+	GpudsKeyBytes bytes;
+	Datum values[2];
+
+	values[0] = gpuds_whole_graph_value(result->graph, vertex, &bytes);
+	values[1] = Float8GetDatum(rank);
+	gpuds_whole_graph_put(result->graph, result->fcinfo, values);
+}
+
+/* Puts vertices of a device, two words each. */
+static void
+put_items(void *arg, const void *items, int64 n)
+{
+	const uint64 *words = items;
+
+	for (int64 i = 0; i < n; i++)
+	{
+		double rank;
+
+		memcpy(&rank, &words[2 * i + 1], sizeof(rank));
+		put(arg, &words[2 * i], rank);
+	}
+}
+
+/* Has a device find the ranks; false: it has not, and there is no result. */
+static bool
+rank_on_device(const GpudsDeviceGraph *graph, int64 vertices, void *arg)
+{
+	PagerankResult *result = arg;
+	GraphPagerank parameters = result->parameters;
+
+	if (gpuds_device_pagerank(graph, &parameters, put_items, arg))
+	{
+		report(result->graph, &parameters, vertices);
+		return true;
+	}
+	tuplestore_clear(((ReturnSetInfo *) result->fcinfo->resultinfo)->setResult);
+	return false;
+}
+
+/* Finds the ranks here. */
+static void
+rank_here(PagerankResult *result)
+{
+	GpudsWholeGraph *graph = result->graph;
+	GraphEdges edges = { 0 };
+	double *rank;
+
+	gpuds_whole_graph_read(graph, gpuds_whole_graph_add_edges, &edges);
+	rank = graph_pagerank(&graph->host, graph->vertices.map.n, &edges, &result->parameters);
+	report(graph, &result->parameters, graph->vertices.map.n);
+	for (uint32 v = 0; v < graph->vertices.map.n; v++)
+		put(result, gpuds_vertices_code(&graph->vertices, v), rank[v]);
 }
 
 /*
@@ -66,27 +133,15 @@ Datum
 gpuds_pagerank(PG_FUNCTION_ARGS)
 {
 	GpudsWholeGraph graph;
-	GraphEdges edges = { 0 };
-	GraphPagerank parameters;
-	double *rank;
+	PagerankResult result = { &graph, fcinfo };
 
 	InitMaterializedSRF(fcinfo, 0);
 	if (PG_ARGISNULL(0))
 		return (Datum) 0;
-	parameters = get_parameters(fcinfo);
+	result.parameters = get_parameters(fcinfo);
 	gpuds_whole_graph_begin(&graph, PG_GETARG_OID(0), gpuds_whole_graph_type(fcinfo, 4));
-	gpuds_whole_graph_read(&graph, gpuds_whole_graph_add_edges, &edges);
-	rank = graph_pagerank(&graph.host, graph.vertices.map.n, &edges, &parameters);
-	report(&graph, &parameters);
-	for (uint32 v = 0; v < graph.vertices.map.n; v++)
-	{
-		GpudsKeyBytes bytes;
-		Datum values[2];
-
-		values[0] = gpuds_whole_graph_vertex(&graph, v, &bytes);
-		values[1] = Float8GetDatum(rank[v]);
-		gpuds_whole_graph_put(&graph, fcinfo, values);
-	}
+	if (!gpuds_whole_graph_use_device(&graph, GPUDS_GRAPH_OF_ENTRIES, rank_on_device, &result))
+		rank_here(&result);
 	gpuds_whole_graph_end(&graph);
 	return (Datum) 0;
 }

@@ -489,7 +489,8 @@ find_by_device(Paths *paths, const Pair *pairs, int64 n)
 
 	paths->sides[0].broken = true;
 	paths->may_make_graph &= !make;
-	(void) gpuds_edges_use_device(&paths->sides[0].edges[0], !paths->directed, make, find_on_device, &device);
+	(void) gpuds_edges_use_device(&paths->sides[0].edges[0], !paths->directed,
+								  make ? GPUDS_GRAPH_OF_ANY : GPUDS_GRAPH_OF_KEPT, find_on_device, &device);
 	return device.done;
 }
 

@@ -32,7 +32,7 @@ gpuds_triangles(PG_FUNCTION_ARGS)
 	uint64 total;
 
 	gpuds_whole_graph_begin(&graph, PG_GETARG_OID(0), InvalidOid);
-	if (!gpuds_whole_graph_use_device(&graph, count_on_device, &total))
+	if (!gpuds_whole_graph_use_device(&graph, GPUDS_GRAPH_OF_ANY, count_on_device, &total))
 	{
 		gpuds_whole_graph_read(&graph, gpuds_whole_graph_add_edges, &edges);
 		graph_triangles(&graph.host, graph.vertices.map.n, &edges, &total, NULL);

@@ -201,13 +201,13 @@ gpuds_whole_graph_add_edges(void *to, GraphHost *host, uint32 nvertices, const u
 
 /* Has a device use all edges that the snapshot sees, as gpuds_edges_use_device. */
 bool
-gpuds_whole_graph_use_device(GpudsWholeGraph *graph, GpudsUseGraph use, void *arg)
+gpuds_whole_graph_use_device(GpudsWholeGraph *graph, GpudsGraphSource source, GpudsUseGraph use, void *arg)
 {
 	GpudsEdges edges;
 	bool done;
 
 	gpuds_edges_begin(&edges, &graph->index);
-	done = gpuds_edges_use_device(&edges, false, true, use, arg);
+	done = gpuds_edges_use_device(&edges, false, source, use, arg);
 	gpuds_edges_end(&edges);
 	return done;
 }

@@ -34,7 +34,8 @@ typedef bool (*GpudsAddEdges)(void *to, GraphHost *host, uint32 nvertices, const
 extern Oid gpuds_whole_graph_type(FunctionCallInfo fcinfo, int arguments);
 extern void gpuds_whole_graph_begin(GpudsWholeGraph *graph, Oid indexid, Oid type);
 extern void gpuds_whole_graph_read(GpudsWholeGraph *graph, GpudsAddEdges add, void *to);
-extern bool gpuds_whole_graph_use_device(GpudsWholeGraph *graph, GpudsUseGraph use, void *arg);
+extern bool gpuds_whole_graph_use_device(GpudsWholeGraph *graph, GpudsGraphSource source, GpudsUseGraph use,
+										 void *arg);
 extern bool gpuds_whole_graph_add_edges(void *to, GraphHost *host, uint32 nvertices, const uint32 *src,
 										const uint32 *dst, int64 n);
 extern Datum gpuds_whole_graph_value(const GpudsWholeGraph *graph, const uint64 *code, GpudsKeyBytes *bytes);

@@ -18,6 +18,8 @@
 
 #include "common.h"
 #include "kernels/graph/gpu_graph_components.h"
+#include "kernels/graph/gpu_graph_degrees.h"
+#include "kernels/graph/gpu_graph_pagerank.h"
 #include "kernels/graph/gpu_graph_path.h"
 #include "kernels/graph/gpu_graph_route.h"
 #include "kernels/graph/gpu_graph_triangles.h"
@@ -482,6 +484,10 @@ use_all(const Edges &edges, const Edges &others)
 	if (status == GPU_OK)
 		status = gpu_graph_need_lists(graph, &stream);
 	if (status == GPU_OK)
+		status = gpu_graph_need_degrees(graph, &stream);
+	if (status == GPU_OK)
+		status = gpu_graph_begin_ranks(graph, &stream);
+	if (status == GPU_OK)
 		status = make_on(graph, others, false, &other, &n);
 	CHECK(gpu_finish(&stream.stream));
 	if (other != NULL)
@@ -754,6 +760,92 @@ check_memory(const Edges &edges)
 	passed++;
 }
 
+/* The degrees of a graph, which has equal edges as often as they are there. */
+static void
+check_degrees(GpuGraph *graph, const Edges &edges)
+{
+	std::map<uint64_t, std::pair<uint64_t, uint64_t>> degrees;
+	const uint64_t *told;
+
+	for (const auto &edge : edges)
+	{
+		degrees[edge.first].first++;
+		degrees[edge.second].second++;
+	}
+	CHECK(graph->n == (int64_t) degrees.size());
+	CHECK(gpu_graph_need_degrees(graph, &stream) == GPU_OK);
+	gpu_graph_tell_degrees(graph, &stream.stream, 0, graph->n, (uint64_t *) stream.output);
+	told = (const uint64_t *) fetch(stream.output, (size_t) graph->n * 3 * sizeof(uint64_t));
+	for (int64_t i = 0; i < graph->n; i++)
+	{
+		const auto &is = degrees.at(told[3 * i]);
+
+		CHECK(told[3 * i + 1] == is.first && told[3 * i + 2] == is.second);
+	}
+	passed++;
+}
+
+/* Ranks by as many iterations of the plain sums. */
+static std::map<uint64_t, double>
+plain_ranks(const Edges &edges, double damping, int64_t iterations)
+{
+	std::map<uint64_t, double> rank;
+	std::map<uint64_t, uint64_t> out;
+
+	for (const auto &edge : edges)
+	{
+		rank[edge.first] = rank[edge.second] = 0;
+		out[edge.first]++;
+	}
+	for (auto &vertex : rank)
+		vertex.second = 1.0 / (double) rank.size();
+	for (; iterations > 0; iterations--)
+	{
+		double lost = 0;
+		std::map<uint64_t, double> next;
+
+		for (const auto &vertex : rank)
+			lost += out.count(vertex.first) ? 0 : vertex.second;
+		for (const auto &vertex : rank)
+			next[vertex.first] = (1 - damping + damping * lost) / (double) rank.size();
+		for (const auto &edge : edges)
+			next[edge.second] += damping * rank[edge.first] / (double) out[edge.first];
+		rank = next;
+	}
+	return rank;
+}
+
+static void
+check_ranks(GpuGraph *graph, const Edges &edges)
+{
+	const double damping = (double) test_below(101) / 100;
+	const double tolerance = test_below(2) ? 0 : 1e-3;
+	const int64_t most = 1 + (int64_t) test_below(5);
+	int64_t all = 0;
+	int64_t did = 1;
+	const uint64_t *told;
+
+	CHECK(gpu_graph_begin_ranks(graph, &stream) == GPU_OK);
+	while (did > 0)
+	{
+		CHECK(gpu_graph_go_on_ranks(graph, &stream, damping, tolerance, std::min(most - all, (int64_t) 2),
+									&did) == GPU_OK);
+		all += did;
+	}
+	CHECK(all == most || graph->ranks.difference <= tolerance);
+	const std::map<uint64_t, double> ranks = plain_ranks(edges, damping, all);
+	gpu_graph_tell_ranks(graph, &stream.stream, 0, graph->n, (uint64_t *) stream.output);
+	told = (const uint64_t *) fetch(stream.output, (size_t) graph->n * 2 * sizeof(uint64_t));
+	for (int64_t i = 0; i < graph->n; i++)
+	{
+		double rank;
+
+		memcpy(&rank, &told[2 * i + 1], sizeof(rank));
+		CHECK(fabs(rank - ranks.at(told[2 * i])) < 1e-12);
+	}
+	passed++;
+}
+
 static void
 check_graph(int64_t most)
 {
@@ -767,6 +859,12 @@ check_graph(int64_t most)
 	CHECK(gpu_graph_need_walk(graph, &stream) == GPU_OK);
 	check_seek(graph, lists_of(edges, both), true);
 	gpu_graph_rest(graph);
+	if (!both)
+	{
+		check_degrees(graph, edges);
+		check_ranks(graph, edges);
+		gpu_graph_rest(graph);
+	}
 	check_update(graph, edges);
 	check_components(graph, edges);
 	check_walk(graph, lists_of(edges, both));

@@ -1149,6 +1149,36 @@ check_place(void)
 	passed++;
 }
 
+/* How many rows an edge has is only known of a graph that was made without a base. */
+static void
+check_equal(void)
+{
+	const double input[2] = { 0.85, 0 };
+	const uint64_t *words = (uint64_t *) staging->output;
+
+	make_all(0, false);
+	CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.found == 4);
+	CHECK(step(0, GPU_GRAPH_DEGREES, false, 0, 0, 4) == GPU_WITHDRAWN);
+	CHECK(step(0, GPU_GRAPH_RANKED, false, 0, 0, 4) == GPU_WITHDRAWN);
+	CHECK(step(0, GPU_GRAPH_COUNT, false, 0, 0, 0) == GPU_OK && staging->request.found == 4);
+	CHECK(step(0, GPU_GRAPH_DEGREES, false, 0, 1, 2) == GPU_OK && staging->request.found == 2);
+	CHECK(words[0] == 2 && words[1] == 0 && words[2] == 3 && words[3] == 3 && words[4] == 1 && words[5] == 0);
+	CHECK(step(0, GPU_GRAPH_DEGREES, false, 0, 5, 2) == GPU_NO_REQUEST);
+	memcpy(staging->input, input, sizeof(input));
+	CHECK(step(0, GPU_GRAPH_RANK, false, 2, 3, 0) == GPU_WITHDRAWN);
+	CHECK(step(0, GPU_GRAPH_RANK, true, 1, 3, 0) == GPU_NO_REQUEST);
+	CHECK(step(0, GPU_GRAPH_RANK, true, 2, 3, 0) == GPU_OK && staging->request.counted == 3);
+	CHECK(step(0, GPU_GRAPH_RANKED, false, 0, 0, 4) == GPU_OK && words[0] == 1 && words[6] == 4);
+	CHECK(words[1] == words[5] && words[3] == words[7] && words[3] > words[1]);
+	end_and_keep(0);
+	make_all(0, true);
+	CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.counted == 0);
+	CHECK(step(0, GPU_GRAPH_COUNT, false, 0, 0, 0) == GPU_WITHDRAWN);
+	CHECK(step(0, GPU_GRAPH_RANK, true, 2, 3, 0) == GPU_WITHDRAWN);
+	CHECK(step(0, GPU_GRAPH_DROP, false, 0, 0, 0) == GPU_OK);
+	passed++;
+}
+
 static GpudsEntry
 weighted_entry(uint64_t source, uint64_t target, int64_t weight, uint64_t tid)
 {
@@ -1211,6 +1241,7 @@ check_bases(void)
 	load_entries();
 	check_moves();
 	check_place();
+	check_equal();
 	check_parallel();
 }
 

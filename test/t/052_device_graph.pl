@@ -21,8 +21,9 @@ SELECT gpuds_index_load('e_out');
 END
 
 for my $call (
-	"gpuds_triangles('e_out')", "gpuds_components('e_out')", "gpuds_bfs('e_out', '{1}'::int[])",
-	"gpuds_bfs_counts('e_out', '{1}'::int[])",
+	"gpuds_triangles('e_out')", "gpuds_components('e_out')", "gpuds_degrees('e_out')",
+	"(SELECT vertex, round(rank::numeric, 9) FROM gpuds_pagerank('e_out'))",
+	"gpuds_bfs('e_out', '{1}'::int[])", "gpuds_bfs_counts('e_out', '{1}'::int[])",
 	"(SELECT pair, max(step) FROM gpuds_shortest_paths('e_out', '{1,2,3}'::int[], '{-1,604,605}'::int[]) "
 	  . 'GROUP BY 1)',
 	"(SELECT pair, max(step) FROM gpuds_shortest_paths('e_out', array_fill(1, '{99}'), "
