@@ -46,6 +46,7 @@ CREATE TABLE k AS SELECT ('the same beginning ' || i) COLLATE "C" AS s, i FROM g
 CREATE INDEX k_s ON k USING gpu_btree (s);
 VACUUM ANALYZE k;
 EXPLAIN (COSTS OFF) SELECT i FROM k ORDER BY s LIMIT 3;
+EXPLAIN (COSTS OFF) SELECT i FROM k ORDER BY s;
 EXPLAIN (COSTS OFF) SELECT i FROM k WHERE s LIKE 'the same beginning 9999%';
 EXPLAIN (COSTS OFF) SELECT i FROM k WHERE s BETWEEN 'the same beginning 77'::varchar AND 'the same beginning 778';
 SET enable_sort = off;

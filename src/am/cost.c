@@ -71,10 +71,12 @@
 #define LOOK_UP_OPERATORS 15
 
 /*
- * Putting an entry of a text in the order of its value, beside looking its row up, for each halving of the
- * entries; and the share of these that begin like the first one, where it is not known.
+ * Putting an entry of a run of texts in the order of its value, beside looking its row up, for each halving
+ * of the run; the entries that a run has at least; and the share that begins like the first one, where it is
+ * not known.
  */
 #define ORDER_OPERATORS 2
+#define LEAST_RUN 4
 #define FIRST_RUN_SHARE 0.01
 
 /*
@@ -604,32 +606,87 @@ gpuds_scan_entries(PlannerInfo *root, IndexPath *path, int *nfilters)
 	return Min(share_left(root, path, bounding, selectivity) * index->rel->tuples, index->tuples);
 }
 
-/* What it adds that a scan of texts gives rows in an order that is wanted (reader/value_order.h). */
-static Cost
-order_cost(const IndexPath *path, double entries)
+/* Does a scan give rows in an order that is wanted, of which entries of texts do not tell all? */
+static bool
+orders_texts(const IndexPath *path)
 {
-	if (path->path.pathkeys == NIL || path->path.pathtype == T_IndexOnlyScan ||
-		!gpuds_index_orders(path->indexinfo) || !gpuds_index_has_lossy(path->indexinfo))
-		return 0;
-	return gpuds_scan_look_up_cost(entries) +
-		   entries * ORDER_OPERATORS * log(Max(entries, 2)) / log(2) * cpu_operator_cost;
+	return path->path.pathkeys != NIL && path->path.pathtype != T_IndexOnlyScan &&
+		   gpuds_index_orders(path->indexinfo) && gpuds_index_has_lossy(path->indexinfo);
+}
+
+/* Is a column compared with one value by equality?  Then its order is not wanted. */
+static bool
+is_fixed(const IndexPath *path, int column)
+{
+	ListCell *lc;
+	ListCell *lq;
+
+	foreach (lc, path->indexclauses)
+	{
+		IndexClause *clause = lfirst_node(IndexClause, lc);
+
+		foreach (lq, clause->indexquals)
+		{
+			Expr *expr = lfirst_node(RestrictInfo, lq)->clause;
+
+			if (clause->indexcol == column && IsA(expr, OpExpr) && is_equality(path->indexinfo, column, expr))
+				return true;
+		}
+	}
+	return false;
 }
 
 /*
- * The share of an index's entries that come before the first row can be given in order.  What begins like it
- * is looked up first.
+ * What is known of the runs that a scan of texts puts in order (reader/value_order.h): the shares of the
+ * column that has most rows in runs.
  */
-static double
-first_run_share(PlannerInfo *root, const IndexOptInfo *index)
+static GpudsRunShares
+find_runs(PlannerInfo *root, const IndexPath *path)
 {
-	Statistics statistics;
-	double share;
+	static const GpudsRunShares unknown = { FIRST_RUN_SHARE, 1 };
+	const IndexOptInfo *index = path->indexinfo;
+	GpudsRunShares most = { 0, 0 };
 
-	if (!begin_statistics(root, index, 0, &statistics))
-		return FIRST_RUN_SHARE;
-	share = gpuds_key_run_share(&statistics.column, &statistics.sample);
-	end_statistics(&statistics);
-	return Min(share, 1);
+	for (int i = 0; i < index->nkeycolumns; i++)
+	{
+		GpudsRunShares shares = unknown;
+		Statistics statistics;
+
+		if (!gpuds_index_is_lossy(index, i) || is_fixed(path, i))
+			continue;
+		if (begin_statistics(root, index, i, &statistics))
+		{
+			shares = gpuds_key_run_shares(&statistics.column, &statistics.sample);
+			end_statistics(&statistics);
+		}
+		/* of columns behind the first one a run is a part only */
+		most.of_one = i == 0 ? Min(shares.of_one, 1) : most.of_one;
+		most.of_all = Max(most.of_all, Min(shares.of_all, 1));
+	}
+	return most;
+}
+
+/* What it costs to look so many rows of runs up, and to put them in order. */
+static Cost
+order_cost(double rows, double run)
+{
+	return gpuds_scan_look_up_cost(rows) +
+		   rows * ORDER_OPERATORS * log(Max(run, LEAST_RUN)) / log(2) * cpu_operator_cost;
+}
+
+/*
+ * Adds what it costs that a scan of texts gives so many entries in order.  Rows that begin like the first one
+ * are looked up before it.
+ */
+static void
+add_order_cost(PlannerInfo *root, const IndexPath *path, double entries, Cost *startup, Cost *total)
+{
+	const GpudsRunShares runs = find_runs(root, path);
+	const double run = Min(entries, runs.of_one * path->indexinfo->tuples);
+	const Cost first = order_cost(run, run);
+
+	*startup += first;
+	*total += Max(first, order_cost(entries * runs.of_all, run));
 }
 
 /*
@@ -666,9 +723,8 @@ gpuds_cost_estimate(PlannerInfo *root, IndexPath *path, double loop_count, Cost 
 
 	*total += unmapped_cost(root, path, loop_count, entries);
 	*total += returned_side_cost(root, path, entries);
-	if (order_cost(path, entries) > 0)
-		*startup += order_cost(path, Min(entries, first_run_share(root, index) * index->tuples));
-	*total += order_cost(path, entries);
+	if (orders_texts(path))
+		add_order_cost(root, path, entries, startup, total);
 	if (from_journal)
 	{
 		Cost cost = journal_cost(index, loop_count, costs.num_sa_scans, entries);

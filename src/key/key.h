@@ -265,6 +265,13 @@ typedef struct GpudsSample
 	double bucket; /* the share of each */
 } GpudsSample;
 
+/* Shares of a column's rows: in the run of a row that is taken at random; in runs of two rows or more. */
+typedef struct GpudsRunShares
+{
+	double of_one;
+	double of_all;
+} GpudsRunShares;
+
 /* stems.c */
 extern const GpudsStems gpuds_no_stems;
 extern bool gpuds_key_may_have_stems(const GpudsKeyLayout *layout);
@@ -284,7 +291,7 @@ extern int gpuds_key_next_run(const GpudsKeyLayout *layout, const GpudsEntry *en
 extern void gpuds_key_run_bits(const GpudsKeyLayout *layout, int i, GpudsEntry *bits);
 extern bool gpuds_key_stored_code(const GpudsKeyLayout *layout, int i, const GpudsEntry *entry,
 								  GpudsCode *code);
-extern double gpuds_key_run_share(const GpudsKeyColumn *column, const GpudsSample *sample);
+extern GpudsRunShares gpuds_key_run_shares(const GpudsKeyColumn *column, const GpudsSample *sample);
 extern double gpuds_key_bound_share(const GpudsKeyColumn *column, const GpudsSample *sample, Oid type,
 									Datum value);
 

@@ -9,6 +9,9 @@
 
 #include "key/text.h"
 
+/* Of the texts that are longer than their codes, how many are in runs that stems have left. */
+#define SHORT_RUNS_SHARE 0.5
+
 /*
  * The first column from one on whose value an entry does not tell, because it is a text that is longer than
  * its code; -1: there is none.
@@ -99,21 +102,31 @@ find_beginning(const GpudsKeyColumn *column, Datum value, double share, Beginnin
 	return !gpuds_text_is_whole(column, code);
 }
 
-/* Finds the beginnings that a sample has, at most one for each of its values; returns how many. */
+/*
+ * Finds the beginnings that more than one row of a sample has, at most one for each of its values; returns
+ * how many.  *of_long: the share of rows whose texts are longer than their codes.
+ */
 static int
-find_beginnings(const GpudsKeyColumn *column, const GpudsSample *sample, Beginning *found)
+find_beginnings(const GpudsKeyColumn *column, const GpudsSample *sample, Beginning *found, double *of_long)
 {
 	Beginning before = { 0 };
 	bool alike = false;
 	int n = 0;
 
+	*of_long = 0;
 	for (int i = 0; i < sample->ncommon; i++)
-		n += find_beginning(column, sample->common[i], sample->shares[i], &found[n]);
+	{
+		const bool is_long = find_beginning(column, sample->common[i], sample->shares[i], &found[n]);
+
+		*of_long += is_long ? sample->shares[i] : 0;
+		n += is_long;
+	}
 	for (int i = 0; i < sample->nbounds; i++)
 	{
 		const bool is_long = find_beginning(column, sample->bounds[i], sample->bucket, &found[n]);
 		const Beginning bound = found[n];
 
+		*of_long += is_long ? sample->bucket : 0;
 		n += alike && is_long && bound.code == before.code;
 		before = bound;
 		alike = is_long;
@@ -127,13 +140,17 @@ alloc_beginnings(const GpudsSample *sample)
 	return palloc((sample->ncommon + sample->nbounds + 1) * sizeof(Beginning));
 }
 
-/* The share of a column's rows that are in the run of a row that is taken at random. */
-double
-gpuds_key_run_share(const GpudsKeyColumn *column, const GpudsSample *sample)
+/*
+ * What a sample says of a column's runs.  It does not see those that have less rows than a bucket.  Where
+ * there are stems, other texts are taken to be in such runs half of the time; else in none.
+ */
+GpudsRunShares
+gpuds_key_run_shares(const GpudsKeyColumn *column, const GpudsSample *sample)
 {
 	Beginning *found = alloc_beginnings(sample);
-	const int n = find_beginnings(column, sample, found);
-	double sum = 0;
+	GpudsRunShares shares = { 0, 0 };
+	double of_long;
+	const int n = find_beginnings(column, sample, found, &of_long);
 
 	qsort(found, n, sizeof(Beginning), compare_beginnings);
 	for (int i = 0, next; i < n; i = next)
@@ -142,10 +159,13 @@ gpuds_key_run_share(const GpudsKeyColumn *column, const GpudsSample *sample)
 
 		for (next = i; next < n && found[next].code == found[i].code; next++)
 			share += found[next].share;
-		sum += share * share;
+		shares.of_one += share * share;
+		shares.of_all += share;
 	}
+	if (gpuds_text_stems(column)->bits > 0)
+		shares.of_all += SHORT_RUNS_SHARE * Max(of_long - shares.of_all, 0);
 	pfree(found);
-	return sum;
+	return shares;
 }
 
 /*
@@ -159,6 +179,7 @@ gpuds_key_bound_share(const GpudsKeyColumn *column, const GpudsSample *sample, O
 	Beginning *found;
 	GpudsCode code;
 	GpudsCut cut;
+	double of_long;
 	double share = 0;
 	int n;
 
@@ -169,7 +190,7 @@ gpuds_key_bound_share(const GpudsKeyColumn *column, const GpudsSample *sample, O
 		return 0;
 	code = cut.code >> GPUDS_TEXT_TAIL_BITS;
 	found = alloc_beginnings(sample);
-	n = find_beginnings(column, sample, found);
+	n = find_beginnings(column, sample, found, &of_long);
 	for (int i = 0; i < n; i++)
 		share += found[i].code == code ? found[i].share : 0;
 	pfree(found);
