@@ -83,6 +83,36 @@ gpuds_text_bytes(GpudsKeyKind kind, Datum value, int *n)
 	return bytes.data;
 }
 
+/* A step of a hash of bytes, eight at a time. */
+static inline uint64
+mix(uint64 hash, uint64 bytes)
+{
+	hash = (hash ^ bytes) * UINT64CONST(0x9E3779B97F4A7C15);
+	return hash ^ hash >> 32;
+}
+
+/*
+ * A hash of a value's bytes, those that its code depends on: equal values of a column, and of the types that
+ * it compares with, have equal ones.  It is no part of any format.  Leaves what gpuds_text_bytes does.
+ */
+uint64
+gpuds_text_hash(GpudsKeyKind kind, Datum value)
+{
+	const Bytes bytes = bytes_of(kind, value);
+	uint64 hash = bytes.n;
+	uint64 word;
+	int at = 0;
+
+	for (; at + (int) sizeof(word) <= bytes.n; at += sizeof(word))
+	{
+		memcpy(&word, bytes.data + at, sizeof(word));
+		hash = mix(hash, word);
+	}
+	word = 0;
+	memcpy(&word, bytes.data + at, bytes.n - at);
+	return mix(mix(hash, word), 0);
+}
+
 /* Finds the stem of a text; where there are none it is the empty one. */
 static GpudsStemPlace
 find_stem(const GpudsStems *stems, const Bytes *bytes)

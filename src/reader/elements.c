@@ -15,10 +15,12 @@
 #include "utils/array.h"
 #include "utils/arrayaccess.h"
 #include "utils/datum.h"
+#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/typcache.h"
 
+#include "key/text.h"
 #include "reader/elements.h"
 
 /* Bytes that the processor fetches of memory at a time. */
@@ -42,6 +44,7 @@ struct GpudsElements
 	ScanKeyData *key; /* its function compares the column with an element */
 	int16 length;     /* of elements */
 	bool by_value;
+	bool bytewise; /* strings that are equal if their bytes are, which needs no function */
 
 	/* of elements among each other; without an order only same is set, and not even that perhaps */
 	bool ordered;
@@ -162,9 +165,31 @@ find_functions(GpudsElements *elements, Oid type, Oid element_type)
 		fmgr_info(get_opcode(same), &elements->same);
 }
 
+/* How elements of a type are hashed. */
+typedef struct ElementHash
+{
+	GpudsKeyKind kind;  /* of texts */
+	FmgrInfo *function; /* of others */
+} ElementHash;
+
+static ElementHash
+hash_of_type(const GpudsKeyColumn *column, Oid type)
+{
+	if (!gpuds_is_text(column->kind))
+		return (ElementHash){ .function = gpuds_key_hash_for(column, type) };
+	return (ElementHash){ .kind = type == column->type ? (GpudsKeyKind) column->kind : gpuds_key_kind(type) };
+}
+
+static uint64
+element_hash(const GpudsElements *elements, const ElementHash *hash, Datum value)
+{
+	return hash->function ? gpuds_key_hash(hash->function, elements->column->collation, value)
+						  : gpuds_text_hash(hash->kind, value);
+}
+
 /* Reads an array, and leaves NULLs out; returns how many elements there are. */
 static int32
-read_array(GpudsElements *elements, ArrayType *array, char align, FmgrInfo *hash, Element *to)
+read_array(GpudsElements *elements, ArrayType *array, char align, const ElementHash *hash, Element *to)
 {
 	const int32 n = ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array));
 	int32 kept = 0;
@@ -181,7 +206,7 @@ read_array(GpudsElements *elements, ArrayType *array, char align, FmgrInfo *hash
 			continue;
 		old = enter_scratch(elements);
 		to[kept] = (Element){ .value = value, .number = i };
-		to[kept++].hash = gpuds_key_hash(hash, elements->column->collation, value);
+		to[kept++].hash = element_hash(elements, hash, value);
 		MemoryContextSwitchTo(old);
 	}
 	return kept;
@@ -298,6 +323,7 @@ gpuds_elements_read(const GpudsKeyColumn *column, ScanKeyData *key)
 	ArrayType *array = DatumGetArrayTypeP(key->sk_argument);
 	const Oid type = OidIsValid(key->sk_subtype) ? key->sk_subtype : column->type;
 	Element *arrived = alloc_elements(ArrayGetNItems(ARR_NDIM(array), ARR_DIMS(array)));
+	ElementHash hash;
 	char align;
 	int32 n;
 
@@ -306,7 +332,10 @@ gpuds_elements_read(const GpudsKeyColumn *column, ScanKeyData *key)
 	elements->scratch = AllocSetContextCreate(CurrentMemoryContext, "gpuds elements", ALLOCSET_SMALL_SIZES);
 	get_typlenbyvalalign(ARR_ELEMTYPE(array), &elements->length, &elements->by_value, &align);
 	find_functions(elements, type, ARR_ELEMTYPE(array));
-	n = read_array(elements, array, align, gpuds_key_hash_for(column, type), arrived);
+	elements->bytewise = gpuds_is_text(column->kind) &&
+						 (key->sk_func.fn_oid == F_TEXTEQ || key->sk_func.fn_oid == F_BYTEAEQ);
+	hash = hash_of_type(column, type);
+	n = read_array(elements, array, align, &hash, arrived);
 	divide(elements, arrived, n);
 	for (int64 place = 0; place < INT64CONST(1) << elements->bits; place++)
 		order_place(elements, place);
@@ -314,10 +343,29 @@ gpuds_elements_read(const GpudsKeyColumn *column, ScanKeyData *key)
 	return elements;
 }
 
+/* Have two strings the same bytes?  False: not all of them are at hand, and *equal is not set. */
+static inline bool
+same_bytes(Datum a, Datum b, bool *equal)
+{
+	struct varlena *one = (struct varlena *) DatumGetPointer(a);
+	struct varlena *other = (struct varlena *) DatumGetPointer(b);
+
+	if (VARATT_IS_EXTERNAL(one) || VARATT_IS_COMPRESSED(one) || VARATT_IS_EXTERNAL(other) ||
+		VARATT_IS_COMPRESSED(other))
+		return false;
+	*equal = VARSIZE_ANY_EXHDR(one) == VARSIZE_ANY_EXHDR(other) &&
+			 memcmp(VARDATA_ANY(one), VARDATA_ANY(other), VARSIZE_ANY_EXHDR(one)) == 0;
+	return true;
+}
+
 /* Is a value equal to an element, and so to all of its class? */
 static bool
 is_equal(GpudsElements *elements, Datum value, int32 at)
 {
+	bool equal;
+
+	if (elements->bytewise && same_bytes(value, elements->elements[at].value, &equal))
+		return equal;
 	return gpuds_elements_equal(&elements->key->sk_func, elements->key->sk_collation, value,
 								elements->elements[at].value);
 }
@@ -394,7 +442,10 @@ find_place(const GpudsElements *elements, uint64 hash, int32 *end)
 static uint64
 value_hash(const GpudsElements *elements, Datum value)
 {
-	return gpuds_key_hash(elements->column->hash, elements->column->collation, value);
+	const GpudsKeyColumn *column = elements->column;
+
+	return gpuds_is_text(column->kind) ? gpuds_text_hash((GpudsKeyKind) column->kind, value)
+									   : gpuds_key_hash(column->hash, column->collation, value);
 }
 
 /* Is there an element that a value of the column, which has a hash, is equal to? */
