@@ -18,8 +18,9 @@
 
 #include "kernels/graph/gpu_graph_build.h"
 
-/* Edges that one request goes over, about, and threads of a vertex at most. */
+/* Edges that one request goes over, about, and iterations and threads of a vertex at most. */
 #define GPU_RANK_EDGES (INT64_C(1) << 28)
+#define GPU_RANK_ITERATIONS 1024
 #define GPU_RANK_LANES 32
 
 /* A sum of many is added up in so many parts, then in so many of these, and then of them. */
@@ -189,11 +190,11 @@ gpu_graph_go_on_ranks(GpuGraph *graph, GpuScanStream *stream, double damping, do
 					  int64_t *did)
 {
 	const int64_t each = std::max(graph->m + graph->n, INT64_C(1));
+	const int64_t some = std::min(GPU_RANK_EDGES / each + 1, (int64_t) GPU_RANK_ITERATIONS);
 
 	if (!graph->ranks.begun)
 		return GPU_WITHDRAWN;
-	for (*did = 0; *did < most && graph->ranks.difference > tolerance && *did <= GPU_RANK_EDGES / each;
-		 (*did)++)
+	for (*did = 0; *did < std::min(most, some) && graph->ranks.difference > tolerance; (*did)++)
 	{
 		gpu_graph_iterate_ranks(graph, stream, damping);
 		if (!gpu_ok(&stream->stream))

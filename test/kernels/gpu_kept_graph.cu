@@ -1154,6 +1154,7 @@ static void
 check_equal(void)
 {
 	const double input[2] = { 0.85, 0 };
+	const double endless[2] = { 0.85, -1 };
 	const uint64_t *words = (uint64_t *) staging->output;
 
 	make_all(0, false);
@@ -1170,6 +1171,10 @@ check_equal(void)
 	CHECK(step(0, GPU_GRAPH_RANK, true, 2, 3, 0) == GPU_OK && staging->request.counted == 3);
 	CHECK(step(0, GPU_GRAPH_RANKED, false, 0, 0, 4) == GPU_OK && words[0] == 1 && words[6] == 4);
 	CHECK(words[1] == words[5] && words[3] == words[7] && words[3] > words[1]);
+	/* a request is soon done, whatever it asks for */
+	memcpy(staging->input, endless, sizeof(endless));
+	CHECK(step(0, GPU_GRAPH_RANK, true, 2, 2 * GPU_RANK_ITERATIONS, 0) == GPU_OK);
+	CHECK(staging->request.counted == GPU_RANK_ITERATIONS);
 	end_and_keep(0);
 	make_all(0, true);
 	CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.counted == 0);
