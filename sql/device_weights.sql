@@ -149,6 +149,13 @@ SELECT count(*), max(cost) FROM gpuds_shortest_path('t_w', 1::smallint, 90::smal
 SELECT count(*), max(cost) FROM gpuds_shortest_path('t_w', 1::smallint, 190::smallint, 'w');
 SELECT count(*), max(cost) FROM gpuds_shortest_path('t_r', 1::smallint, 190::smallint, 'r');
 SELECT count(*), max(cost) FROM gpuds_shortest_path('t_s', 1::bigint, 190::bigint, 's');
+-- together too much for a device, though each end's part is not: both look at few edges at a time, as most cost little
+TRUNCATE t;
+INSERT INTO t (a, b, w) SELECT i % 500, i * 7919 % 503, 4503599627370496 FROM generate_series(1, 6000) i
+	UNION ALL SELECT 1000 + i % 500, 1000 + i * 7919 % 503, 1 FROM generate_series(1, 8000) i;
+VACUUM t;
+SELECT count(DISTINCT pair), sum(cost) FROM
+	gpuds_shortest_paths('t_w', array_fill(1::smallint, ARRAY[100]), (SELECT array_agg(i::smallint) FROM generate_series(1, 100) i), 'w');
 
 SET client_min_messages = warning;
 DROP SCHEMA :test CASCADE;

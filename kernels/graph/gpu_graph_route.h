@@ -67,7 +67,7 @@ struct GpuRouteState
 	uint32_t at;     /* the side whose turn it is */
 	uint32_t splits; /* what was put off is to be looked at, in place of a round */
 	uint32_t done;
-	uint32_t over; /* some labels were too large */
+	uint32_t over; /* some labels were too large, or would be */
 	uint32_t met;
 	uint32_t length[2]; /* edges of the path, from each end to where both have met */
 };
@@ -195,6 +195,9 @@ struct GpuRouteControl
 		if (queue->nlater == 0)
 			queue->floor = GPU_NO_LABEL;
 		state->done = is_done(state);
+		/* both sides end before any label is too large, if those of a path would be together */
+		if (state->done && queue->floor != GPU_NO_LABEL)
+			state->over = 1;
 		state->at = state->side[1].nlater < state->side[0].nlater;
 		state->splits = 1;
 		begin_bucket(&state->side[state->at]);
