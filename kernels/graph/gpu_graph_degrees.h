@@ -19,7 +19,7 @@ struct GpuGraphCountTargets
 
 	GPU_FN void operator()(int64_t i) const
 	{
-		gpu_atomic_count(&counts[members[i]]);
+		(void) gpu_atomic_add(&counts[members[i]], 1);
 	}
 };
 

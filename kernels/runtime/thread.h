@@ -67,7 +67,10 @@ GPU_FN uint32_t gpu_atomic_swap_if(uint32_t *p, uint32_t expected, uint32_t v);
 /* Set to 1 what other threads may be setting, too. */
 GPU_FN void gpu_flag(uint32_t *p);
 
-/* Add 1; the second returns what was there before, with those of other threads that are here together. */
+/*
+ * Add 1 to a word that is the same one for all threads that are here together; the second returns what was
+ * there before, with those of the others.
+ */
 GPU_FN void gpu_atomic_count(uint32_t *p);
 GPU_FN uint32_t gpu_atomic_next(uint32_t *p);
 
