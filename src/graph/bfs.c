@@ -131,7 +131,7 @@ may_take(const Bfs *bfs)
 }
 
 static bool
-may_make(const Bfs *bfs)
+may_make(Bfs *bfs)
 {
 	return bfs->may_make_graph && gpuds_edges_may_make_graph(&bfs->edges[0], bfs->followed);
 }

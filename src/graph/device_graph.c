@@ -143,7 +143,10 @@ static bool
 have_graph(GpudsEdges *edges, bool both, GpudsGraphSource source, GpudsDeviceGraph *graph, int64 *vertices)
 {
 	if (source != GPUDS_GRAPH_OF_KEPT)
+	{
 		edges->kept = GPUDS_KEPT_TAKEN;
+		gpuds_edges_begin_graph(edges);
+	}
 	else if (!take_kept(edges, both, graph))
 		return false;
 	gpuds_edges_of_all(edges);

@@ -9,6 +9,7 @@
 
 #include "access/genam.h"
 #include "access/skey.h"
+#include "access/xact.h"
 #include "utils/memutils.h"
 
 #include "graph/graph.h"
@@ -217,20 +218,58 @@ gpuds_edges_may_take_graph(const GpudsEdges *edges, int64 followed)
 		   gpuds_scan_is_on_gpu(edges->scan);
 }
 
-/* So many that a GPU, if one may have the mirror, may make a graph of all? */
+/*
+ * What searches before have followed since one had a graph made.  Of transactions that are serializable none
+ * counts: a graph locks all of the index, for a search that may be short.
+ */
+static int64
+followed_before(const GpudsEdges *edges)
+{
+	pg_atomic_uint64 *followed = gpuds_scan_followed(edges->scan);
+
+	return followed == NULL || IsolationIsSerializable() ? 0 : (int64) pg_atomic_read_u64(followed);
+}
+
+/*
+ * So many that a GPU, if one may have the mirror, may make a graph of all?  Those of searches before count as
+ * well: so many short ones have one made, too.
+ */
 bool
-gpuds_edges_may_make_graph(const GpudsEdges *edges, int64 followed)
+gpuds_edges_may_make_graph(GpudsEdges *edges, int64 followed)
 {
 	const int64 all = gpuds_edges_in_mirror(edges);
 
-	return all > 0 && followed >= all / PART_FOR_DEVICE && gpuds_edges_fit_device(edges) &&
-		   gpuds_scan_may_be_on_gpu(edges->scan);
+	edges->followed = followed;
+	return all > 0 && followed + followed_before(edges) >= all / PART_FOR_DEVICE &&
+		   gpuds_edges_fit_device(edges) && gpuds_scan_may_be_on_gpu(edges->scan);
+}
+
+/* A graph is made of all: what has been followed has led to it. */
+void
+gpuds_edges_begin_graph(GpudsEdges *edges)
+{
+	pg_atomic_uint64 *followed = gpuds_scan_followed(edges->scan);
+
+	edges->made = true;
+	if (followed)
+		pg_atomic_write_u64(followed, 0);
+}
+
+/* Has the searches to come know what this one has followed. */
+static void
+note_followed(const GpudsEdges *edges)
+{
+	pg_atomic_uint64 *followed = gpuds_scan_followed(edges->scan);
+
+	if (followed && edges->followed > 0 && !edges->made)
+		(void) pg_atomic_fetch_add_u64(followed, edges->followed);
 }
 
 /* Ends the scan, and frees what *edges has. */
 void
 gpuds_edges_end(GpudsEdges *edges)
 {
+	note_followed(edges);
 	gpuds_seen_end(&edges->seen);
 	index_endscan(edges->scan);
 	free_probes(edges);

@@ -81,6 +81,8 @@ typedef struct GpudsEdges
 	int64 at; /* probe of the last entry */
 
 	GpudsKeptGraph kept;
+	bool made;      /* a graph has been made of all edges, or it was tried */
+	int64 followed; /* by the search at hand */
 } GpudsEdges;
 
 extern void gpuds_edges_begin(GpudsEdges *edges, const GpudsGraphIndex *index);
@@ -90,7 +92,8 @@ extern bool gpuds_edges_next(GpudsEdges *edges);
 extern void gpuds_edges_look_up(GpudsEdges *edges, const GpudsEntry *entries, int64 n);
 extern int64 gpuds_edges_in_mirror(const GpudsEdges *edges);
 extern bool gpuds_edges_may_take_graph(const GpudsEdges *edges, int64 followed);
-extern bool gpuds_edges_may_make_graph(const GpudsEdges *edges, int64 followed);
+extern bool gpuds_edges_may_make_graph(GpudsEdges *edges, int64 followed);
+extern void gpuds_edges_begin_graph(GpudsEdges *edges);
 extern void gpuds_edges_end(GpudsEdges *edges);
 
 /* device_graph.c */

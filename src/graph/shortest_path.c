@@ -182,9 +182,9 @@ count_followed(const Paths *paths)
 
 /* May a device make a graph of all edges, or, if not make, take the one that it has kept? */
 static bool
-may_use_graph(const Paths *paths, bool make)
+may_use_graph(Paths *paths, bool make)
 {
-	const GpudsEdges *edges = &paths->sides[0].edges[0];
+	GpudsEdges *edges = &paths->sides[0].edges[0];
 	const int64 followed = (int64) (count_followed(paths) - paths->followed_before);
 
 	return make ? paths->may_make_graph && gpuds_edges_may_make_graph(edges, followed)

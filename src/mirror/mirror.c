@@ -30,6 +30,7 @@ gpuds_mirror_init(GpudsMirror *mirror, GpudsDeviceKind kind, uint64 owner)
 	pg_atomic_init_u32(&mirror->copies, 1);
 	pg_atomic_init_u32(&mirror->parts, 1);
 	pg_atomic_init_u64(&mirror->loader_at, 0);
+	pg_atomic_init_u64(&mirror->followed, 0);
 	SpinLockInit(&mirror->mutex);
 	ConditionVariableInit(&mirror->applier_left);
 	pg_atomic_init_u32(&mirror->waiters, 0);
@@ -114,6 +115,7 @@ gpuds_mirror_assign(GpudsMirror *mirror, Relation index, const GpudsFile *file, 
 	pg_atomic_write_u32(&mirror->copies, 1);
 	pg_atomic_write_u32(&mirror->parts, 1);
 	pg_atomic_write_u64(&mirror->loader_at, 0);
+	pg_atomic_write_u64(&mirror->followed, 0);
 	gpuds_memory_init(&mirror->claim);
 	gpuds_stats_begin(&mirror->stats);
 	pg_write_barrier();

@@ -124,6 +124,7 @@ typedef struct GpudsMirror
 	pg_atomic_uint32 copies;       /* of the first on a GPU: on how many the index is to be ... */
 	pg_atomic_uint32 parts;        /* ... and into how many parts each copy is to be divided, at least */
 	pg_atomic_uint64 loader_at;    /* a loader was started then, for which nobody waits */
+	pg_atomic_uint64 followed;     /* edges that searches followed since one last had a graph made of all */
 
 	/* applier; mutex protects the field, being applier protects the rest */
 	slock_t mutex;

@@ -440,6 +440,15 @@ gpuds_scan_mirror_entries(IndexScanDesc scan)
 	return ref->mirror ? (int64) gpuds_device_entries(&ref->mirror->tree) : 0;
 }
 
+/* Where the scan's mirror counts what searches for paths have followed; NULL: it has none. */
+pg_atomic_uint64 *
+gpuds_scan_followed(IndexScanDesc scan)
+{
+	const GpudsMirrorRef *ref = &((GpudsCursor *) scan->opaque)->ref;
+
+	return ref->mirror ? &ref->mirror->followed : NULL;
+}
+
 /* May a GPU have the mirror that this scan would have for many keys, now or once it is loaded? */
 bool
 gpuds_scan_may_be_on_gpu(IndexScanDesc scan)

@@ -101,6 +101,7 @@ extern bool gpuds_scan_counts(IndexScanDesc scan);
 extern bool gpuds_scan_joins(IndexScanDesc scan);
 extern bool gpuds_scan_aggregates(IndexScanDesc scan);
 extern int64 gpuds_scan_mirror_entries(IndexScanDesc scan);
+extern pg_atomic_uint64 *gpuds_scan_followed(IndexScanDesc scan);
 extern bool gpuds_scan_may_be_on_gpu(IndexScanDesc scan);
 extern bool gpuds_scan_is_on_gpu(IndexScanDesc scan);
 extern bool gpuds_scan_keeps_graph(IndexScanDesc scan, bool both, GpudsDeviceGraph *graph);

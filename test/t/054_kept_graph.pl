@@ -369,6 +369,21 @@ SKIP:
 	is($now->query('RESET gpuds.wait_at'), $wanted, 'it does not see what has come meanwhile');
 }
 
+# Searches that are short have a graph made together, unless they are of serializable transactions.
+$node->safe_psql('postgres', 'CREATE TABLE s (src int, dst int);
+	INSERT INTO s SELECT i, i + 1 FROM generate_series(1, 100000) i;
+	CREATE INDEX s_out ON s USING gpu_btree (src, dst); VACUUM (FREEZE, ANALYZE) s');
+is($now->query(q{SELECT gpuds_index_load('s_out')}), 't', 'an index of one long path');
+for my $calls ([ 'serializable', '' ], [ 'read committed', 'made kept kept kept kept' ])
+{
+	$now->query("SET default_transaction_isolation = '$calls->[0]'; SET client_min_messages = debug1");
+	$now->{stderr} = '';
+	is($now->query("SELECT count(*) FROM gpuds_shortest_path('s_out', 1, 2000)"), '2000', "$calls->[0]: a part of it")
+	  for 1 .. 5;
+	is(join(' ', $now->{stderr} =~ /100001 vertices, (\w+), used/g), $calls->[1], "$calls->[0]: graphs");
+}
+$now->query('RESET default_transaction_isolation; RESET client_min_messages');
+
 # Where no graph is kept, a walk that looks for one locks no more of the index than it reads.
 $node->safe_psql('postgres', 'CREATE TABLE h (src int, dst int);
 	INSERT INTO h SELECT 1, i FROM generate_series(1, 10000) i;
