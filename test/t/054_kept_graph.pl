@@ -378,7 +378,7 @@ for my $calls ([ 'serializable', '' ], [ 'read committed', 'made kept kept kept 
 {
 	$now->query("SET default_transaction_isolation = '$calls->[0]'; SET client_min_messages = debug1");
 	$now->{stderr} = '';
-	is($now->query("SELECT count(*) FROM gpuds_shortest_path('s_out', 1, 2000)"), '2000', "$calls->[0]: a part of it")
+	is($now->query("SELECT count(*) FROM gpuds_shortest_path('s_out', 1, 2000)"), '2000', "$calls->[0]: $_")
 	  for 1 .. 5;
 	is(join(' ', $now->{stderr} =~ /100001 vertices, (\w+), used/g), $calls->[1], "$calls->[0]: graphs");
 }
