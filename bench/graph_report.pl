@@ -72,8 +72,9 @@ for my $row (@rows)
 	  ];
 }
 my $clock = $machine->{clock} eq 'cpu' ? 'time on a processor' : 'time';
-my $edges = (grep { $_->{graph} eq 'rmat' } @rows) ? commas($machine->{rows}) . ' edges in the R-MAT graph, ' : '';
-my $words = "$edges$clock, medians of up to $machine->{rounds} rounds";
+my $words = "$clock, medians of up to $machine->{rounds} rounds";
+$words = commas($machine->{rows}) . " edges in the R-MAT graph, $words"
+  if grep { $_->{graph} eq 'rmat' } @rows;
 publish(
 	$dir, 'graph',
 	table('ll' . 'r' x (@sides + 1) . 'l', @cells) . "\n" . foot($machine, $words),
