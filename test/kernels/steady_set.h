@@ -9,8 +9,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TEST_KERNELS_STAY_H
-#define TEST_KERNELS_STAY_H
+#ifndef TEST_KERNELS_STEADY_SET_H
+#define TEST_KERNELS_STEADY_SET_H
 
 #include "structure_vtable.h"
 
@@ -224,4 +224,4 @@ make_ops(GpudsOp *ops, bool there[KEYS][TIDS], uint64_t *random)
 	return n;
 }
 
-#endif /* TEST_KERNELS_STAY_H */
+#endif /* TEST_KERNELS_STEADY_SET_H */

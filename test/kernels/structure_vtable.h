@@ -7,8 +7,8 @@
  *
  *-------------------------------------------------------------------------
  */
-#ifndef TEST_KERNELS_DOOR_H
-#define TEST_KERNELS_DOOR_H
+#ifndef TEST_KERNELS_STRUCTURE_VTABLE_H
+#define TEST_KERNELS_STRUCTURE_VTABLE_H
 
 #include "common.h"
 
@@ -183,4 +183,4 @@ vtable_all(int nwords)
 	return all;
 }
 
-#endif /* TEST_KERNELS_DOOR_H */
+#endif /* TEST_KERNELS_STRUCTURE_VTABLE_H */
