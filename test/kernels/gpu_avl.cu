@@ -28,20 +28,7 @@ typedef AvlOnGpu Tested;
 static void
 damage(AvlOnGpu *tree, GpuRef ref, size_t at_byte, uint32_t bits)
 {
-	unsigned char *at = (unsigned char *) gpu_avl_at(pool.base, ref) + at_byte;
-	uint32_t was = 0;
-	uint32_t is;
-	char why[200];
-
-	gpu_copy_bus(&change.stream, &was, at, sizeof(was));
-	CHECK(gpu_finish(&change.stream));
-	is = was ^ bits;
-	gpu_copy_bus(&change.stream, at, &is, sizeof(is));
-	CHECK(tree->verify(&change, why, sizeof(why)) == GPU_DAMAGED);
-	CHECK(why[0] != '\0');
-	gpu_copy_bus(&change.stream, at, &was, sizeof(was));
-	CHECK(gpu_finish(&change.stream));
-	passed++;
+	damage_word(tree, (uint32_t *) ((unsigned char *) gpu_avl_at(pool.base, ref) + at_byte), bits);
 }
 
 static void

@@ -533,4 +533,24 @@ test_changes(int argc, char **argv, void (*test_own)(int nwords, bool small))
 	return 0;
 }
 
+/* Flips bits of a word in device memory, which verify must find, and flips them back. */
+template <class Word>
+static void
+damage_word(Tested *tree, Word *at, Word bits)
+{
+	Word was = 0;
+	Word is;
+	char why[200] = "";
+
+	gpu_copy_bus(&change.stream, &was, at, sizeof(was));
+	CHECK(gpu_finish(&change.stream));
+	is = was ^ bits;
+	gpu_copy_bus(&change.stream, at, &is, sizeof(is));
+	CHECK(tree->verify(&change, why, sizeof(why)) == GPU_DAMAGED);
+	CHECK(why[0] != '\0');
+	gpu_copy_bus(&change.stream, at, &was, sizeof(was));
+	CHECK(gpu_finish(&change.stream));
+	passed++;
+}
+
 #endif /* TEST_GPU_CHANGES_H */

@@ -57,20 +57,7 @@ test_spare(int nwords)
 static void
 damage(SkiplistOnGpu *list, GpuRef ref, int word, uint64_t bits)
 {
-	uint64_t *at = gpu_skiplist_chunk(pool.base, ref) + word;
-	uint64_t was = 0;
-	uint64_t is;
-	char why[200];
-
-	gpu_copy_bus(&change.stream, &was, at, sizeof(was));
-	CHECK(gpu_finish(&change.stream));
-	is = was ^ bits;
-	gpu_copy_bus(&change.stream, at, &is, sizeof(is));
-	CHECK(list->verify(&change, why, sizeof(why)) == GPU_DAMAGED);
-	CHECK(why[0] != '\0');
-	gpu_copy_bus(&change.stream, at, &was, sizeof(was));
-	CHECK(gpu_finish(&change.stream));
-	passed++;
+	damage_word(list, gpu_skiplist_chunk(pool.base, ref) + word, bits);
 }
 
 static void

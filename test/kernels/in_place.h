@@ -59,6 +59,25 @@ make_ops(uint64_t from, uint64_t step, int64_t n, uint64_t order)
 	return n;
 }
 
+/* Does a lookup find the entry, both ways? */
+static bool
+finds(const GpudsEntry *e)
+{
+	const GpudsInterval one = { *e, *e };
+	GpudsEntry out[2];
+	int64_t found[2];
+
+	for (int forward = 0; forward < 2; forward++)
+	{
+		GpudsScan s = { &one, 1, forward ? 0 : 1, false, { 0, 0, 0 }, NULL };
+
+		found[forward] = TESTED_SCAN(arena, &tree.common, &s, forward != 0, out, 2);
+		CHECK(found[forward] <= 1);
+	}
+	CHECK(found[0] == found[1]);
+	return found[0] == 1;
+}
+
 /* All that the tree has, forward or backward, in ascending order. */
 static int64_t
 scan(GpudsEntry *out, bool forward)
@@ -68,13 +87,8 @@ scan(GpudsEntry *out, bool forward)
 	int64_t n = TESTED_SCAN(arena, &tree.common, &s, forward, out, MOST);
 
 	CHECK(n >= 0 && n < MOST);
-	for (int64_t i = 0; !forward && i < n / 2; i++)
-	{
-		GpudsEntry other = out[i];
-
-		out[i] = out[n - 1 - i];
-		out[n - 1 - i] = other;
-	}
+	if (!forward)
+		vtable_reverse(out, n);
 	return n;
 }
 
@@ -121,6 +135,54 @@ end(void)
 	vtable_drop(vtable, arena, &tree);
 	CHECK(arena_used(arena) == 0);
 	free(m.e);
+}
+
+/* Is an entry among ascending ones? */
+static bool
+is_in(const GpudsEntry *entries, int64_t n, const GpudsEntry *e)
+{
+	const Model there = { (GpudsEntry *) entries, n, n };
+	int64_t at = model_rank(&there, e);
+
+	return at < n && entry_equal(&entries[at], e);
+}
+
+/* An applier is killed at its k-th store: of what it was to change, readers find some as it was. */
+static bool
+kill_at(int64_t k, int64_t n)
+{
+	static GpudsEntry out[MOST];
+	int64_t inserted, deleted;
+	Model after;
+	volatile bool done = false;
+
+	model_init(&after, m.n);
+	memcpy(after.e, m.e, (size_t) m.n * sizeof(GpudsEntry));
+	after.n = m.n;
+	model_apply(&after, ops, n, &inserted, &deleted);
+	stores_left = k;
+	if (setjmp(killed) == 0)
+	{
+		CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
+		done = true;
+	}
+	stores_left = INT64_MAX;
+	for (int forward = 0; forward < 2; forward++)
+	{
+		int64_t got = scan(out, forward != 0);
+
+		for (int64_t i = 0; i < got; i++)
+		{
+			CHECK(i == 0 || entry_less(&out[i - 1], &out[i]));
+			CHECK(is_in(m.e, m.n, &out[i]) || is_in(after.e, after.n, &out[i]));
+		}
+		for (int64_t i = 0; i < m.n; i++)
+			CHECK(is_in(out, got, &m.e[i]) || !is_in(after.e, after.n, &m.e[i]));
+	}
+	for (int64_t i = 0; i < m.n; i++)
+		CHECK(finds(&m.e[i]) || !is_in(after.e, after.n, &m.e[i]));
+	free(after.e);
+	return done;
 }
 
 #endif /* TEST_IN_PLACE_H */

@@ -16,6 +16,16 @@
 
 #include "device/cpu_dispatch.h"
 
+/* One of the instruction sets of this machine, another at every call. */
+static inline const GpudsCpuKernels *
+test_kernels(void)
+{
+	int n;
+	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&n);
+
+	return variants[test_below((uint64_t) n)];
+}
+
 static inline CpuTree
 test_tree_of_view(const GpudsView *view)
 {

@@ -16,16 +16,6 @@
 
 #define CAP 100
 
-/* One of the instruction sets of this machine, another at every call. */
-static const GpudsCpuKernels *
-kernels(void)
-{
-	int n;
-	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&n);
-
-	return variants[test_below((uint64_t) n)];
-}
-
 /* Positions and ranks, and steps to the leaves beside. */
 static void
 check_positions(const GpudsView *view, const Model *m, int kind, uint64_t range)
@@ -99,7 +89,7 @@ check_scan(const GpudsView *view, const Model *m, const GpudsInterval *intervals
 			{
 				if (at == got)
 				{
-					got = test_scan(kernels(), view, &scan, forward, out, cap);
+					got = test_scan(test_kernels(), view, &scan, forward, out, cap);
 					at = 0;
 					CHECK(got > 0);
 				}
@@ -113,7 +103,7 @@ check_scan(const GpudsView *view, const Model *m, const GpudsInterval *intervals
 			}
 		}
 		CHECK(at == got);
-		CHECK(test_scan(kernels(), view, &scan, forward, out, cap) == 0);
+		CHECK(test_scan(test_kernels(), view, &scan, forward, out, cap) == 0);
 		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
 }
@@ -355,7 +345,7 @@ check_count(const GpudsView *view, const Model *m, const GpudsInterval *interval
 			{
 				CHECK(scan.next < n);
 				count.nothers = 0;
-				test_count(kernels(), view, &scan, 1 + (int64_t) test_below(200), &count);
+				test_count(test_kernels(), view, &scan, 1 + (int64_t) test_below(200), &count);
 				CHECK(count.nothers <= count.others_size);
 				other = count.nothers;
 				at = 0;
@@ -368,7 +358,7 @@ check_count(const GpudsView *view, const Model *m, const GpudsInterval *interval
 	while (scan.next < n)
 	{
 		count.nothers = 0;
-		test_count(kernels(), view, &scan, 1 + (int64_t) test_below(200), &count);
+		test_count(test_kernels(), view, &scan, 1 + (int64_t) test_below(200), &count);
 		CHECK(count.nothers == 0);
 	}
 	CHECK(count.counted == expected && !scan.inside);
@@ -511,7 +501,7 @@ check_resume(int kind, int nwords, int64_t size, bool forward)
 		int64_t got, n, inserted, deleted, k = 0;
 
 		CHECK(cpu_tree_view(arena, &tree, &view));
-		got = test_scan(kernels(), &view, &scan, forward, out, cap);
+		got = test_scan(test_kernels(), &view, &scan, forward, out, cap);
 		for (int64_t i = 0; i < got; i++)
 		{
 			CHECK(first || (forward ? entry_less(&last, &out[i]) : entry_less(&out[i], &last)));

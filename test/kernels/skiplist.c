@@ -279,52 +279,6 @@ ascending(void)
 	}
 }
 
-/* Is an entry among ascending ones? */
-static bool
-is_in(const GpudsEntry *entries, int64_t n, const GpudsEntry *e)
-{
-	const Model there = { (GpudsEntry *) entries, n, n };
-	int64_t at = model_rank(&there, e);
-
-	return at < n && entry_equal(&entries[at], e);
-}
-
-/* An applier is killed at its k-th store: of what it was to change, readers find some as it was. */
-static bool
-kill_at(int64_t k, int64_t n)
-{
-	static GpudsEntry out[2][MOST];
-	int64_t inserted, deleted;
-	Model after;
-	volatile bool done = false;
-
-	model_init(&after, m.n);
-	memcpy(after.e, m.e, (size_t) m.n * sizeof(GpudsEntry));
-	after.n = m.n;
-	model_apply(&after, ops, n, &inserted, &deleted);
-	stores_left = k;
-	if (setjmp(killed) == 0)
-	{
-		CHECK(vtable->cpu.apply(arena, &tree.common, ops, n) == KERNEL_OK);
-		done = true;
-	}
-	stores_left = INT64_MAX;
-	for (int forward = 0; forward < 2; forward++)
-	{
-		int64_t got = scan(out[forward], forward != 0);
-
-		for (int64_t i = 0; i < got; i++)
-		{
-			CHECK(i == 0 || entry_less(&out[forward][i - 1], &out[forward][i]));
-			CHECK(is_in(m.e, m.n, &out[forward][i]) || is_in(after.e, after.n, &out[forward][i]));
-		}
-		for (int64_t i = 0; i < m.n; i++)
-			CHECK(is_in(out[forward], got, &m.e[i]) || !is_in(after.e, after.n, &m.e[i]));
-	}
-	free(after.e);
-	return done;
-}
-
 /* How a batch is killed at every store: inserts that split, deletes that join, and both. */
 static void
 killed_anywhere(int way)

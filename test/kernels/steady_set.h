@@ -138,19 +138,6 @@ look_up(uint64_t *random)
 	return true;
 }
 
-/* Turns entries round. */
-static void
-reverse(GpudsEntry *e, int64_t n)
-{
-	for (int64_t i = 0; i < n / 2; i++)
-	{
-		GpudsEntry other = e[n - 1 - i];
-
-		e[n - 1 - i] = e[i];
-		e[i] = other;
-	}
-}
-
 /* Goes through everything, forward or backward.  False: the tree was withdrawn. */
 static bool
 walk(uint64_t *random)
@@ -173,7 +160,7 @@ walk(uint64_t *random)
 		got += n;
 	} while (n == cap);
 	if (!forward)
-		reverse(out, got);
+		vtable_reverse(out, got);
 	for (int k = 0; k < nkeys(); k++)
 		at += check_key(out + at, got - at, k, -1);
 	CHECK(at == got);

@@ -183,4 +183,17 @@ vtable_all(int nwords)
 	return all;
 }
 
+/* Turns entries round. */
+static inline void
+vtable_reverse(GpudsEntry *e, int64_t n)
+{
+	for (int64_t i = 0; i < n / 2; i++)
+	{
+		GpudsEntry other = e[n - 1 - i];
+
+		e[n - 1 - i] = e[i];
+		e[i] = other;
+	}
+}
+
 #endif /* TEST_KERNELS_STRUCTURE_VTABLE_H */

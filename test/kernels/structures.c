@@ -21,6 +21,7 @@ allocation_fails(void)
 
 #define ARENA_ALLOC_FAILS allocation_fails
 
+#include "loops.h"
 #include "structure_vtable.h"
 #include "tree.h"
 
@@ -38,16 +39,6 @@ typedef struct Subject
 	int kind;
 	uint64_t range;
 } Subject;
-
-/* One of the instruction sets of this machine, another at every call. */
-static const GpudsCpuKernels *
-kernels(void)
-{
-	int n;
-	const GpudsCpuKernels *const *variants = gpuds_cpu_variants(&n);
-
-	return variants[test_below((uint64_t) n)];
-}
 
 /*
  * All intervals, in pieces of up to most entries, forward and backward.  With points the scan gets these
@@ -78,8 +69,8 @@ check_scan(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t 
 				{
 					CHECK(got == cap);
 					cap = 1 + (int64_t) test_below((uint64_t) most);
-					got = kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, forward, out,
-															 cap);
+					got = test_kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, forward,
+																  out, cap);
 					at = 0;
 					CHECK(got > 0);
 				}
@@ -88,7 +79,8 @@ check_scan(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t 
 			}
 		}
 		CHECK(at == got);
-		CHECK(kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, forward, out, most) == 0);
+		CHECK(test_kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, forward, out, most) ==
+			  0);
 		CHECK(scan.next == (forward ? n : 0) && !scan.inside);
 	}
 	free(out);
@@ -127,8 +119,9 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 			{
 				CHECK(scan.next < n);
 				count.nothers = at = 0;
-				CHECK(kernels()->count[s->vtable->number](s->arena, &s->tree.common, &scan,
-														  1 + (int64_t) test_below((uint64_t) most), &count));
+				CHECK(test_kernels()->count[s->vtable->number](s->arena, &s->tree.common, &scan,
+															   1 + (int64_t) test_below((uint64_t) most),
+															   &count));
 				CHECK(count.nothers <= count.others_size);
 			}
 			CHECK(entry_equal(&others[at], &s->m.e[k]));
@@ -139,7 +132,7 @@ check_count(const Subject *s, const GpudsInterval *intervals, int64_t n, int64_t
 	while (scan.next < n)
 	{
 		count.nothers = 0;
-		CHECK(kernels()->count[s->vtable->number](s->arena, &s->tree.common, &scan, most, &count));
+		CHECK(test_kernels()->count[s->vtable->number](s->arena, &s->tree.common, &scan, most, &count));
 		CHECK(count.nothers == 0);
 	}
 	CHECK(count.counted == counted);
@@ -389,7 +382,8 @@ take_between(Subject *s, const Model *after)
 	Model there;
 
 	model_init(&there, s->m.n + after->n + 1);
-	there.n = kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, true, there.e, there.cap);
+	there.n = test_kernels()->scan[s->vtable->number](s->arena, &s->tree.common, &scan, true, there.e,
+													  there.cap);
 	CHECK(there.n < there.cap);
 	for (int64_t i = 0; i < there.n; i++)
 		CHECK(has(&s->m, &there.e[i]) || has(after, &there.e[i]));
