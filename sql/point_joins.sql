@@ -53,6 +53,8 @@ INSERT INTO queries (query) VALUES
 	('SELECT x.n, y.id FROM (SELECT n FROM numbers WHERE n < 4) x, LATERAL (SELECT o.id FROM o JOIN t ON t.p <@ o.b WHERE o.n = x.n OFFSET 0) y'),
 	('SELECT o.id, t.id AS inner_id FROM o JOIN t ON t.p <@ o.b WHERE t.id < 2000 AND t.p <@ box ''(60,60),(-1,-60)'''),
 	('SELECT o.id, x.id AS inner_id FROM o LEFT JOIN (SELECT p, id, 1 AS one FROM t) x ON x.p <@ o.b AND x.one = o.n'),
+	-- points in up to 236 shapes of a batch
+	('SELECT x.n, t.id FROM (SELECT n, box(point(0, 0), point(n, n)) AS b FROM generate_series(1, 300) n OFFSET 0) x JOIN t ON t.p <@ x.b'),
 	('SELECT count(*) FROM o WHERE (SELECT count(*) FROM o i JOIN t ON t.p <@ i.b WHERE i.n = o.n) > 5');
 ALTER TABLE queries ADD digest text;
 UPDATE queries SET digest = right_digest_of(query, false);

@@ -83,6 +83,9 @@ open_inner(GpudsJoinState *state, int eflags)
 		gpuds_key_probe_init(&state->probe, &state->layout, list_length(oids) - 2, types);
 	if (state->heap_free)
 		find_columns_of_index(state);
+	/* Where one match is enough, not all are looked up. */
+	state->by_pages = !state->heap_free && !gpuds_join_wants_one_match(state) &&
+					  gpuds_fetch_by_pages(state->heap);
 }
 
 /* Makes the filter, with the parameters as they are, if there is something to test and nobody has. */
@@ -287,6 +290,8 @@ static void
 restart(GpudsJoinState *state)
 {
 	gpuds_join_end_sorter(state);
+	gpuds_join_end_pages(state);
+	state->piece = GPUDS_PIECE_ENTRIES;
 	state->stage = GPUDS_JOIN_LOAD;
 	state->outer_end = state->counted = false;
 	state->target = GPUDS_JOIN_FIRST_ROWS;
@@ -439,6 +444,7 @@ end(CustomScanState *css)
 	ListCell *lc;
 
 	gpuds_join_end_sorter(state);
+	gpuds_join_end_pages(state);
 	if (state->scan)
 	{
 		gpuds_visible_end(&state->visible);

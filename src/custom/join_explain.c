@@ -56,7 +56,7 @@ gpuds_join_own_counters(const GpudsJoinState *state)
 	if (state->scan)
 	{
 		counters = *gpuds_scan_counters(state->scan);
-		counters.fetches = state->visible.fetches;
+		counters.fetches = state->visible.fetches + (int64) state->fetch.searched;
 	}
 	return counters;
 }

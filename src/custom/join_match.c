@@ -21,8 +21,15 @@
 #include "custom/join_state.h"
 #include "reader/reader.h"
 
-/* Matches that are resolved at a time, about. */
-#define MATCH_PIECE (GPUDS_PIECE_ENTRIES / 4 * 3)
+/* Matches whose side values are on their way to the processor by then. */
+#define SIDES_AHEAD 12
+
+/* Matches that are resolved at a time, of the entries that a piece may have, about. */
+#define MATCHES_OF_PIECE(entries) ((entries) / 4 * 3)
+
+/* Outer rows that are noted of a match, at most, and of a piece for each entry that it may have. */
+#define MOST_NOTED 64
+#define NOTED_OF_ENTRY 4
 
 /* Nobody looks at the outer columns. */
 static void
@@ -60,6 +67,15 @@ set_inner_row(GpudsJoinState *state)
 	}
 }
 
+/* The entry whose side values will be asked for a little later; NULL: the piece has none. */
+static const GpudsEntry *
+entry_ahead(const GpudsJoinState *state)
+{
+	const int64 at = state->at + SIDES_AHEAD;
+
+	return at < state->nmatches ? &state->matches[at].entry : NULL;
+}
+
 static void
 set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
 {
@@ -70,7 +86,7 @@ set_inner_entry(GpudsJoinState *state, const GpudsEntry *entry)
 	if (state->last_column == 0)
 		return;
 	if (state->wants_side)
-		side = gpuds_side_reader_row(&state->side, entry, NULL);
+		side = gpuds_side_reader_row(&state->side, entry, entry_ahead(state));
 	(void) gpuds_key_decode(&state->layout, entry, side, state->bytes, values, isnull);
 	gpuds_join_set_inner(state, values, isnull);
 }
@@ -113,17 +129,71 @@ find_shapes(GpudsJoinState *state, const GpudsEntry *entry, int64 near)
 	gpuds_shapes_find_entry(state->shapes, &state->layout, entry, near, &state->shaped);
 }
 
+/* Makes room for the outer rows of another match; false: there are too many. */
+static bool
+ensure_noted(GpudsJoinState *state)
+{
+	const int64 most = state->piece * NOTED_OF_ENTRY;
+
+	if (state->noted_size - state->nnoted >= MOST_NOTED)
+		return true;
+	if (state->noted_size >= most)
+		return false;
+	state->noted_size = Min(most, Max(2 * state->noted_size, 16 * MOST_NOTED));
+	if (state->noted)
+		state->noted = repalloc_huge(state->noted, state->noted_size * sizeof(uint32));
+	else
+		state->noted = MemoryContextAllocHuge(state->css.ss.ps.state->es_query_cxt,
+											  state->noted_size * sizeof(uint32));
+	return true;
+}
+
+/* Notes the outer rows of a match, of which one has been found, if all are wanted, and there is room. */
+static void
+note_rows(GpudsJoinState *state, GpudsJoinMatch *match, int64 row)
+{
+	uint32 *noted;
+	int n = 0;
+
+	match->group = (uint32) state->group;
+	match->noted = 0;
+	if (gpuds_join_wants_one_match(state) || !ensure_noted(state))
+		return;
+	noted = &state->noted[state->nnoted];
+	do
+		noted[n++] = (uint32) row;
+	while (n < MOST_NOTED && (row = next_in_shape(state)) >= 0);
+	if (n == MOST_NOTED)
+		return;
+	match->noted = (uint8) n;
+	match->group = n == 1 ? noted[0] : (uint32) state->nnoted;
+	state->nnoted += n == 1 ? 0 : n;
+}
+
+/* Finds where the shapes of a match are; false: no outer row wants it. */
+static bool
+find_wanting_shape(GpudsJoinState *state, const GpudsEntry *entry, GpudsJoinMatch *match)
+{
+	int64 row;
+
+	find_shapes(state, entry, state->group);
+	state->group = state->shaped.near;
+	row = next_in_shape(state);
+	if (row < 0)
+		return false;
+	note_rows(state, match, row);
+	return true;
+}
+
 /* Finds an entry's group, or where its shapes are; false: no outer row wants it. */
 static bool
-find_wanting(GpudsJoinState *state, const GpudsEntry *entry)
+find_wanting(GpudsJoinState *state, const GpudsEntry *entry, GpudsJoinMatch *match)
 {
 	if (state->shapes)
-	{
-		find_shapes(state, entry, state->group);
-		state->group = state->shaped.near;
-		return next_in_shape(state) >= 0;
-	}
+		return find_wanting_shape(state, entry, match);
 	find_group(state, entry);
+	match->group = (uint32) state->group;
+	match->noted = 0;
 	return state->right_semi || !state->groups[state->group].settled;
 }
 
@@ -221,7 +291,7 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 	{
 		GpudsJoinMatch *match = &state->matches[state->nmatches];
 
-		if (!find_wanting(state, &batch->entries[i]))
+		if (!find_wanting(state, &batch->entries[i], match))
 			continue;
 		/* Marks take only rows that are visible to all. */
 		if (state->only_marks && state->heap_free && to_all[i])
@@ -231,7 +301,6 @@ add_matches(GpudsJoinState *state, const GpudsScanBatch *batch)
 			continue;
 		}
 		match->entry = batch->entries[i];
-		match->group = (uint32) state->group;
 		match->visible = state->heap_free && to_all[i];
 		all_visible += match->visible;
 		state->nmatches++;
@@ -297,21 +366,25 @@ look_all_up(GpudsJoinState *state)
 bool
 gpuds_join_collect_matches(GpudsJoinState *state)
 {
+	gpuds_join_end_pages(state);
 	gpuds_visible_end_piece(&state->visible);
 	gpuds_visible_begin_piece(&state->visible);
-	state->nmatches = 0;
+	state->nmatches = state->nnoted = 0;
 	state->at = 0;
 	state->member = -1;
 	if (!gpuds_join_asks(state))
 		return false;
-	while (state->nmatches < MATCH_PIECE && gpuds_scan_has_more(state->scan))
+	while (state->nmatches < MATCHES_OF_PIECE(state->piece) && gpuds_scan_has_more(state->scan))
 	{
 		GpudsScanBatch batch;
 
-		gpuds_scan_next_batch(state->scan, GPUDS_PIECE_ENTRIES - state->nmatches, &batch);
+		gpuds_scan_next_batch(state->scan, Min(state->piece - state->nmatches, GPUDS_PIECE_ENTRIES), &batch);
 		add_passing(state, &batch);
 	}
-	order_matches(state);
+	if (state->by_pages)
+		gpuds_join_begin_pages(state);
+	else
+		order_matches(state);
 	if (state->heap_free)
 		look_all_up(state);
 	return state->nmatches > 0;
@@ -323,6 +396,8 @@ current_match(GpudsJoinState *state)
 {
 	if (state->heap_free)
 		return state->at < state->nmatches ? &state->matches[state->at] : NULL;
+	if (state->by_pages)
+		return state->member < 0 ? gpuds_join_next_of_pages(state) : &state->matches[state->at];
 	return state->at < state->visible.norder ? ordered_match(state, state->at) : NULL;
 }
 
@@ -336,7 +411,8 @@ begin_match(GpudsJoinState *state, const GpudsJoinMatch *match)
 			set_inner_entry(state, &match->entry);
 		return match->visible;
 	}
-	if (is_settled(state, match) || !gpuds_visible_look_up(&state->visible, state->at, &match->entry))
+	if (!state->by_pages &&
+		(is_settled(state, match) || !gpuds_visible_look_up(&state->visible, state->at, &match->entry)))
 		return false;
 	set_inner_row(state);
 	return true;
@@ -402,13 +478,36 @@ next_of_match(GpudsJoinState *state, GpudsJoinGroup *group)
 	return false;
 }
 
-/* The same of a match by a shape. */
+/* Begins with the outer rows of a match by a shape. */
+static void
+begin_shape_rows(GpudsJoinState *state, const GpudsJoinMatch *match)
+{
+	state->row_at = NULL;
+	if (match->noted == 0)
+		find_shapes(state, &match->entry, match->group);
+	else
+	{
+		state->row_at = match->noted == 1 ? &match->group : &state->noted[match->group];
+		state->row_end = state->row_at + match->noted;
+	}
+}
+
+/* The next of them; -1: there is none. */
+static int64
+next_shape_row(GpudsJoinState *state)
+{
+	if (state->row_at == NULL)
+		return next_in_shape(state);
+	return state->row_at < state->row_end ? (int64) *state->row_at++ : -1;
+}
+
+/* The same as next_of_match of a match by a shape. */
 static bool
 next_in_shapes(GpudsJoinState *state)
 {
 	int64 row;
 
-	while ((row = next_in_shape(state)) >= 0)
+	while ((row = next_shape_row(state)) >= 0)
 	{
 		CHECK_FOR_INTERRUPTS();
 		if (!is_pair(state, row))
@@ -431,7 +530,8 @@ next_shape_pair(GpudsJoinState *state)
 		if (state->member < 0)
 		{
 			state->member = begin_match(state, match);
-			find_shapes(state, &match->entry, match->group);
+			if (state->member > 0)
+				begin_shape_rows(state, match);
 		}
 		if (state->member > 0 && state->only_marks)
 			mark_shapes(state, &match->entry, match->group);

@@ -10,6 +10,7 @@
 
 #include "custom/custom.h"
 #include "custom/join.h"
+#include "reader/fetch.h"
 #include "reader/reader.h"
 #include "reader/row_filter.h"
 #include "reader/visible.h"
@@ -38,7 +39,8 @@ typedef struct GpudsJoinGroup
 typedef struct GpudsJoinMatch
 {
 	GpudsEntry entry;
-	uint32 group; /* or near which shapes it is */
+	uint32 group; /* or near which shapes it is; or its only outer row, or the first that is noted of it */
+	uint8 noted;  /* how many outer rows are known, and then they are all; 0: none is */
 	bool visible; /* the snapshot sees the row; unknown if the heap is to be visited anyway */
 } GpudsJoinMatch;
 
@@ -48,6 +50,7 @@ typedef struct GpudsJoinState
 	JoinType type;
 	bool right_semi;
 	bool heap_free;
+	bool by_pages;       /* else, all rows of a piece are looked up a page at a time */
 	bool keeps;          /* outer rows are kept */
 	int nouter;          /* columns of the scan tuple that are the outer plan's */
 	int ninner;          /* and those behind them, */
@@ -115,9 +118,22 @@ typedef struct GpudsJoinState
 	GpudsJoinMatch *matches; /* the piece at hand */
 	int64 nmatches;
 	int64 matches_size;
-	int64 at;     /* match to give pairs of */
+	int64 at;     /* match to give pairs of, by its place in the order of the heap if that is visited */
 	int64 member; /* probe of its group; -1: the match has not been looked at; of shapes 0 if it is none */
 	int64 rest;   /* outer row */
+	int64 piece;  /* entries of a piece, at most */
+
+	/* Outer rows that the points of matches are in the shapes of */
+	uint32 *noted;
+	int64 nnoted;
+	int64 noted_size;
+	const uint32 *row_at; /* what is left of them for the match at hand, up to row_end; NULL: none is noted */
+	const uint32 *row_end;
+
+	/* The piece's rows, if they are visited by pages */
+	GpudsFetch fetch;
+	uint64 *order; /* TIDs and numbers of matches */
+	uint64 *tids;
 
 	GpudsNodeCounters counters;
 } GpudsJoinState;
@@ -199,6 +215,11 @@ extern bool gpuds_join_collect_matches(GpudsJoinState *state);
 extern bool gpuds_join_next_pair(GpudsJoinState *state);
 extern bool gpuds_join_next_of_rest(GpudsJoinState *state);
 extern int64 gpuds_join_count_rest(GpudsJoinState *state);
+
+/* join_pages.c */
+extern void gpuds_join_begin_pages(GpudsJoinState *state);
+extern const GpudsJoinMatch *gpuds_join_next_of_pages(GpudsJoinState *state);
+extern void gpuds_join_end_pages(GpudsJoinState *state);
 
 /* join_explain.c */
 extern GpudsScanCounters gpuds_join_own_counters(const GpudsJoinState *state);

@@ -54,6 +54,13 @@ gpuds_fetch_init(GpudsFetch *fetch)
 	memset(fetch, 0, sizeof(GpudsFetch));
 }
 
+/* Are a table's rows looked up a page at a time? */
+bool
+gpuds_fetch_by_pages(Relation heap)
+{
+	return heap->rd_tableam == GetHeapamTableAmRoutine();
+}
+
 /* How many pages of a table, of the most that are wanted, may be pinned beside the one that is looked at? */
 int
 gpuds_fetch_pins(Relation heap, int most)
@@ -76,7 +83,7 @@ gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, GpudsRecheck *recheck, 
 	gpuds_fetch_reset(fetch);
 	fetch->scan = scan;
 	fetch->recheck = recheck;
-	fetch->is_heap = heap->rd_tableam == GetHeapamTableAmRoutine();
+	fetch->is_heap = gpuds_fetch_by_pages(heap);
 	fetch->tids = tids;
 	fetch->n = n;
 	fetch->ahead = gpuds_fetch_pins(heap, GPUDS_PAGES_AHEAD);
@@ -197,15 +204,24 @@ search_page(GpudsFetch *fetch)
 	{
 		ItemPointerData tid;
 		HeapTupleData tuple;
+		bool dead = false;
 
 		ItemPointerSet(&tid, block, offset_of(fetch->tids[i]));
-		if (!heap_hot_search_buffer(&tid, heap, page->buffer, fetch->scan->xs_snapshot, &tuple, NULL, true))
+		if (!heap_hot_search_buffer(&tid, heap, page->buffer, fetch->scan->xs_snapshot, &tuple,
+									fetch->tell_dead ? &dead : NULL, true))
+		{
+			if (dead)
+				fetch->tell_dead(fetch->tell_arg, i);
 			continue;
-		/* TIDs of a list differ, and so do the rows of their chains: there are no more than a page has. */
-		Assert(fetch->nrows < MaxHeapTuplesPerPage);
-		fetch->rows[fetch->nrows++] = ItemPointerGetOffsetNumber(&tid);
+		}
+		/* TIDs that rows are seen at differ, and so do these rows: there are no more than a page has. */
+		if (fetch->nrows == MaxHeapTuplesPerPage)
+			elog(ERROR, "too many rows of one page of table \"%s\"", RelationGetRelationName(heap));
+		fetch->rows[fetch->nrows] = ItemPointerGetOffsetNumber(&tid);
+		fetch->places[fetch->nrows++] = i;
 	}
 	LockBuffer(page->buffer, BUFFER_LOCK_UNLOCK);
+	fetch->searched += page->end - page->first;
 	fetch->visited++;
 }
 

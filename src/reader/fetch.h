@@ -19,7 +19,8 @@
  *
  *	  F2	Two entries with different keys and one TID give one row at most.
  *
- *			By F1 a row that is seen has both keys, or one of the entries is not found.
+ *			By F1 a row that is seen has both keys, or one of the entries is not found.  Entries of two
+ *			barriers may have one TID: it was given away in between, and no row is seen there.
  *
  * So nothing has to be remembered from one piece to the next but entries that are found twice, which
  * tids.c sorts out.  Conditions are looked at again only where the scan says so (xs_recheck).  All this
@@ -85,9 +86,11 @@ typedef struct GpudsHeapPage
 typedef struct GpudsFetch
 {
 	IndexScanDesc scan;
-	GpudsRecheck *recheck; /* that rows must pass; NULL: all do */
-	bool is_heap;          /* else rows are looked up one by one */
-	const uint64 *tids;    /* the piece */
+	GpudsRecheck *recheck;                     /* that rows must pass; NULL: all do */
+	bool is_heap;                              /* else rows are looked up one by one */
+	void (*tell_dead)(void *arg, int64 place); /* of TIDs whose rows are dead for everybody; or NULL */
+	void *tell_arg;
+	const uint64 *tids; /* the piece */
 	int64 n;
 	int64 next; /* TID behind those of the pages below */
 
@@ -108,17 +111,27 @@ typedef struct GpudsFetch
 	int nrows;
 	int row; /* to give next */
 	OffsetNumber rows[MaxHeapTuplesPerPage];
+	int64 places[MaxHeapTuplesPerPage]; /* of their TIDs in the list, if there is no recheck */
 
-	uint64 visited; /* pages, or rows if they are looked up one by one */
-	uint64 removed; /* rows that have not passed */
+	uint64 searched; /* TIDs of pages */
+	uint64 visited;  /* pages, or rows if they are looked up one by one */
+	uint64 removed;  /* rows that have not passed */
 } GpudsFetch;
 
 /* fetch.c */
+extern bool gpuds_fetch_by_pages(Relation heap);
 extern int gpuds_fetch_pins(Relation heap, int most);
 extern void gpuds_fetch_init(GpudsFetch *fetch);
 extern void gpuds_fetch_begin(GpudsFetch *fetch, IndexScanDesc scan, GpudsRecheck *recheck,
 							  const uint64 *tids, int64 n);
 extern bool gpuds_fetch_next(GpudsFetch *fetch, TupleTableSlot *slot);
 extern void gpuds_fetch_reset(GpudsFetch *fetch);
+
+/* The place in the list of the row of a page that was given last, if there is no recheck. */
+static inline int64
+gpuds_fetch_place(const GpudsFetch *fetch)
+{
+	return fetch->places[fetch->row - 1];
+}
 
 #endif /* GPUDS_FETCH_H */

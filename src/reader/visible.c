@@ -363,14 +363,18 @@ gpuds_visible_version_holds(const GpudsVisible *visible)
 	return visible->no_map || still_counts(visible);
 }
 
-static TupleTableSlot *
-create_slot(GpudsVisible *visible)
+/* The slot of rows that are looked up, of the table's own kind. */
+TupleTableSlot *
+gpuds_visible_slot(GpudsVisible *visible)
 {
-	MemoryContext old = MemoryContextSwitchTo(visible->context);
-	TupleTableSlot *slot = table_slot_create(visible->scan->heapRelation, NULL);
+	if (visible->slot == NULL)
+	{
+		MemoryContext old = MemoryContextSwitchTo(visible->context);
 
-	MemoryContextSwitchTo(old);
-	return slot;
+		visible->slot = table_slot_create(visible->scan->heapRelation, NULL);
+		MemoryContextSwitchTo(old);
+	}
+	return visible->slot;
 }
 
 /*
@@ -389,11 +393,10 @@ gpuds_visible_in_heap(GpudsVisible *visible, uint64 tid, bool *dead)
 	bool seen;
 
 	CHECK_FOR_INTERRUPTS();
-	if (visible->slot == NULL)
-		visible->slot = create_slot(visible);
 	ItemPointerSet(&at, (BlockNumber) (tid >> 16), (OffsetNumber) (tid & 0xFFFF));
 	*dead = false;
-	seen = table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, visible->slot, &again, dead);
+	seen = table_index_fetch_tuple(scan->xs_heapfetch, &at, scan->xs_snapshot, gpuds_visible_slot(visible),
+								   &again, dead);
 	visible->fetches++;
 	return seen;
 }
@@ -538,9 +541,9 @@ hand_on_killed(GpudsVisible *visible)
 	visible->nkilled = 0;
 }
 
-/* An entry's row is dead for everybody. */
-static void
-note_dead(GpudsVisible *visible, const GpudsEntry *entry)
+/* The row of an entry of the piece is dead for everybody. */
+void
+gpuds_visible_note_dead(GpudsVisible *visible, const GpudsEntry *entry)
 {
 	if (visible->kill_mark.memtable == 0)
 		return;
@@ -618,7 +621,7 @@ gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entr
 	gpuds_visible_read_ahead(visible, place);
 	seen = fetch_row(visible, entry->t & ENTRY_TID_MASK, &dead);
 	if (dead)
-		note_dead(visible, entry);
+		gpuds_visible_note_dead(visible, entry);
 	return seen;
 }
 
@@ -631,7 +634,7 @@ gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry)
 		case PAGE_ROW_SEEN:
 			return true;
 		case PAGE_ROW_DEAD:
-			note_dead(visible, entry);
+			gpuds_visible_note_dead(visible, entry);
 			return false;
 		case PAGE_ROW_UNSEEN:
 			return false;

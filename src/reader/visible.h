@@ -157,8 +157,12 @@ extern void gpuds_visible_order(GpudsVisible *visible, uint64 tid, int64 number)
 extern void gpuds_visible_sort_order(GpudsVisible *visible);
 extern void gpuds_visible_read_ahead(GpudsVisible *visible, int64 place);
 extern bool gpuds_visible_look_up(GpudsVisible *visible, int64 place, const GpudsEntry *entry);
+extern void gpuds_visible_note_dead(GpudsVisible *visible, const GpudsEntry *entry);
 extern bool gpuds_visible_sees(GpudsVisible *visible, int64 place, const GpudsEntry *entry);
 extern void gpuds_visible_end_piece(GpudsVisible *visible);
+
+/* The slot of the rows that are looked up. */
+extern TupleTableSlot *gpuds_visible_slot(GpudsVisible *visible);
 
 /* The number of the entry at a place in the order of the heap. */
 static inline int64
