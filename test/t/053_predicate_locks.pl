@@ -206,6 +206,10 @@ $node->safe_psql('postgres', 'CREATE TABLE excluding (a int, EXCLUDE USING gpu_b
 is(fails('SELECT * FROM excluding WHERE a = 5', 'INSERT INTO excluding VALUES (5)'),
 	'1', 'an entry that is appended at once');
 
+# One row of several that a statement inserts, by each index that the table has
+my $rows = 'INSERT INTO two VALUES (-70000, 0), (5, 70000), (70000, 5), (3, 3)';
+is(fails("SELECT * FROM two WHERE $_ = 5", $rows), '1', "$_: one of the rows of a statement") for qw(a b);
+
 # Rows that are counted or joined where they are not given: phantoms, and rows that another deletes
 $node->safe_psql('postgres', <<'END');
 CREATE TABLE p (k int, v int);
