@@ -125,6 +125,42 @@ SELECT walk(query, true) = walk(query, false) FROM unnest(ARRAY['SELECT s FROM t
 	'SELECT n, s, x, id FROM t ORDER BY n DESC, s NULLS FIRST, x DESC, id DESC']) query;
 RESET work_mem;
 
+-- short runs, which take no sort, and those that are just too long for that: 256 rows, 32 kB
+CREATE TABLE q (s text COLLATE "C", c bpchar COLLATE "C", n int) WITH (autovacuum_enabled = off);
+CREATE INDEX q_s ON q USING gpu_btree (s, n DESC);
+CREATE INDEX q_c ON q USING gpu_avl (c, n);
+INSERT INTO q SELECT format('%s rows that are alike: %s', lpad(size::text, 3, '0'), left(md5((j % (size - 3))::text), 1 + j % 9)),
+	format('%s rows alike %s%s', lpad(size::text, 3, '0'), left(md5((j % 5)::text), 1 + j % 9), repeat(' ', j % 4)), j % 7 - 1
+FROM unnest('{4,5,9,30,255,256,257,258,600}'::int[]) size, generate_series(1, size) j;
+INSERT INTO q SELECT format('%s bytes of rows alike: %s', size, repeat(left(md5((j % 5)::text), 30), 135) || left(md5(j::text), size - 4076)), NULL, NULLIF(j % 3, 0)
+FROM unnest('{4094,4095,4096,4097}'::int[]) size, generate_series(1, 8) j;
+SELECT sum(length(s)) FROM q WHERE s LIKE '% bytes %' GROUP BY left(s, 4) ORDER BY 1;
+SELECT same('SELECT s, n FROM q ORDER BY s, n DESC', 'q_s', true), same('SELECT s, n FROM q ORDER BY s DESC, n', 'q_s', true);
+SELECT same('SELECT c || ''.'', n FROM q ORDER BY c, n', 'q_c', true), same('SELECT c || ''.'', n FROM q ORDER BY c DESC, n DESC', 'q_c', true);
+SELECT walk(query, true) = walk(query, false) FROM unnest(ARRAY['SELECT s, n FROM q ORDER BY s, n DESC', 'SELECT s, n FROM q ORDER BY s DESC, n',
+	'SELECT s, n FROM q WHERE s > ''009 rows that are alike: a'' AND s <= ''256 rows that are alike: 8'' ORDER BY s, n DESC']) query;
+SET enable_hashjoin = off;
+SET enable_nestloop = off;
+SET enable_material = off;
+SELECT same('SELECT r.s, r.n FROM q r JOIN q ON r.s = q.s', 'q_s', false), same('SELECT r.s, r.n, q.n FROM q r LEFT JOIN q ON r.s = q.s AND r.n = q.n ORDER BY r.s, r.n DESC', 'q_s', true);
+RESET enable_hashjoin;
+RESET enable_nestloop;
+RESET enable_material;
+DROP INDEX q_s;
+CREATE INDEX q_d ON q USING gpu_skiplist (s DESC);
+SELECT same('SELECT s FROM q ORDER BY s', 'q_d', true), same('SELECT s FROM q WHERE s < ''256 rows that are alike: 8'' ORDER BY s DESC', 'q_d', true);
+-- others change rows of a run while a cursor stands in it
+BEGIN;
+SET LOCAL enable_seqscan = off;
+SET LOCAL enable_bitmapscan = off;
+DECLARE c SCROLL CURSOR FOR SELECT s FROM q WHERE s LIKE '00%' ORDER BY s;
+MOVE 6 IN c;
+DELETE FROM q WHERE s LIKE '005%';
+UPDATE q SET s = s || 'x' WHERE s LIKE '004%';
+FETCH ALL FROM c;
+FETCH BACKWARD ALL FROM c;
+ROLLBACK;
+
 -- the planner: what begins like the first row is looked up before it
 CREATE TABLE k (alike text COLLATE "C", other text COLLATE "C");
 CREATE INDEX k_a ON k USING gpu_btree (alike);

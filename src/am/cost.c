@@ -457,8 +457,6 @@ find_text_column(const IndexOptInfo *index, int i, GpudsKeyColumn *column)
 static bool
 begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics *statistics)
 {
-	GpudsSample *sample = &statistics->sample;
-
 	memset(statistics, 0, sizeof(*statistics));
 	if (index->hypothetical || !gpuds_index_is_lossy(index, i))
 		return false;
@@ -470,6 +468,15 @@ begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics
 		ReleaseSysCache(statistics->tuple);
 		return false;
 	}
+	return true;
+}
+
+/* Reads the sample of statistics. */
+static void
+read_sample(Statistics *statistics)
+{
+	GpudsSample *sample = &statistics->sample;
+
 	sample->bucket = 1 - ((Form_pg_statistic) GETSTRUCT(statistics->tuple))->stanullfrac;
 	if (get_attstatsslot(&statistics->common, statistics->tuple, STATISTIC_KIND_MCV, InvalidOid,
 						 ATTSTATSSLOT_VALUES | ATTSTATSSLOT_NUMBERS))
@@ -485,7 +492,6 @@ begin_statistics(PlannerInfo *root, const IndexOptInfo *index, int i, Statistics
 	sample->bounds = statistics->bounds.values;
 	sample->nbounds = statistics->bounds.nvalues;
 	sample->bucket = Max(sample->bucket, 0) / Max(sample->nbounds - 1, 1);
-	return true;
 }
 
 static void
@@ -518,6 +524,7 @@ share_of_bounds(PlannerInfo *root, const IndexOptInfo *index, int column, const 
 
 	if (quals == NIL || !begin_statistics(root, index, column, &statistics))
 		return 0;
+	read_sample(&statistics);
 	foreach (lc, quals)
 	{
 		const OpExpr *clause = (const OpExpr *) lfirst_node(RestrictInfo, lc)->clause;
@@ -636,6 +643,43 @@ is_fixed(const IndexPath *path, int column)
 	return false;
 }
 
+/* Runs of a column as statistics had them, which are a row of a catalog. */
+typedef struct KnownRuns
+{
+	Oid index;
+	int column;
+	const GpudsStems *stems;
+	ItemPointerData row;
+	TransactionId xmin; /* of the row */
+	GpudsRunShares shares;
+} KnownRuns;
+
+/* Columns whose runs are remembered: a plan has many paths, and each would encode all texts of a sample. */
+#define KNOWN_RUNS 16
+
+/* The runs of a column by its statistics. */
+static GpudsRunShares
+runs_of_statistics(const IndexOptInfo *index, int column, Statistics *statistics)
+{
+	static KnownRuns known[KNOWN_RUNS];
+	KnownRuns *runs = &known[(index->indexoid + column) % KNOWN_RUNS];
+	const TransactionId xmin = HeapTupleHeaderGetRawXmin(statistics->tuple->t_data);
+	GpudsRunShares shares;
+
+	if (runs->index == index->indexoid && runs->column == column && runs->stems == statistics->column.stems &&
+		runs->xmin == xmin && ItemPointerEquals(&runs->row, &statistics->tuple->t_self))
+		return runs->shares;
+	read_sample(statistics);
+	shares = gpuds_key_run_shares(&statistics->column, &statistics->sample);
+	*runs = (KnownRuns){ .index = index->indexoid,
+						 .column = column,
+						 .stems = statistics->column.stems,
+						 .row = statistics->tuple->t_self,
+						 .xmin = xmin,
+						 .shares = shares };
+	return shares;
+}
+
 /*
  * What is known of the runs that a scan of texts puts in order (reader/value_order.h): the shares of the
  * column that has most rows in runs.
@@ -656,7 +700,7 @@ find_runs(PlannerInfo *root, const IndexPath *path)
 			continue;
 		if (begin_statistics(root, index, i, &statistics))
 		{
-			shares = gpuds_key_run_shares(&statistics.column, &statistics.sample);
+			shares = runs_of_statistics(index, i, &statistics);
 			end_statistics(&statistics);
 		}
 		/* of columns behind the first one a run is a part only */

@@ -138,6 +138,19 @@ code_of(const GpudsKeyColumn *column, GpudsKeyKind kind, Datum value)
 	return code << GPUDS_TEXT_TAIL_BITS | (n <= leading ? (uint32) n : tail_of_hash(&bytes, leading));
 }
 
+/*
+ * The bytes that all texts of a run begin with that a value, which is longer than its code, is in: those of
+ * its stem and the leading ones behind it.  Leaves what gpuds_text_bytes does.
+ */
+const uint8 *
+gpuds_text_run_bytes(const GpudsKeyColumn *column, GpudsKeyKind kind, Datum value, int *n)
+{
+	const Bytes bytes = bytes_of(kind, value);
+
+	*n = find_stem(gpuds_text_stems(column), &bytes).nbytes + gpuds_text_leading_bytes(column);
+	return bytes.data;
+}
+
 /* The code of a column's value.  What is fetched or decompressed is left in the current memory context. */
 GpudsCode
 gpuds_text_code(const GpudsKeyColumn *column, Datum value)

@@ -62,6 +62,8 @@ gpuds_text_is_whole(const GpudsKeyColumn *column, GpudsCode code)
 /* text.c */
 extern bool gpuds_text_collates(Oid collation);
 extern const uint8 *gpuds_text_bytes(GpudsKeyKind kind, Datum value, int *n);
+extern const uint8 *gpuds_text_run_bytes(const GpudsKeyColumn *column, GpudsKeyKind kind, Datum value,
+										 int *n);
 extern uint64 gpuds_text_hash(GpudsKeyKind kind, Datum value);
 extern GpudsCode gpuds_text_code(const GpudsKeyColumn *column, Datum value);
 extern void gpuds_text_cut(const GpudsKeyColumn *column, GpudsKeyKind constant, Datum value, GpudsCut *cut);

@@ -134,12 +134,6 @@ find_beginnings(const GpudsKeyColumn *column, const GpudsSample *sample, Beginni
 	return n;
 }
 
-static Beginning *
-alloc_beginnings(const GpudsSample *sample)
-{
-	return palloc((sample->ncommon + sample->nbounds + 1) * sizeof(Beginning));
-}
-
 /*
  * What a sample says of a column's runs.  It does not see those that have less rows than a bucket.  Where
  * there are stems, other texts are taken to be in such runs half of the time; else in none.
@@ -147,7 +141,7 @@ alloc_beginnings(const GpudsSample *sample)
 GpudsRunShares
 gpuds_key_run_shares(const GpudsKeyColumn *column, const GpudsSample *sample)
 {
-	Beginning *found = alloc_beginnings(sample);
+	Beginning *found = palloc((sample->ncommon + sample->nbounds + 1) * sizeof(Beginning));
 	GpudsRunShares shares = { 0, 0 };
 	double of_long;
 	const int n = find_beginnings(column, sample, found, &of_long);
@@ -168,6 +162,26 @@ gpuds_key_run_shares(const GpudsKeyColumn *column, const GpudsSample *sample)
 	return shares;
 }
 
+/* A run. */
+typedef struct Run
+{
+	GpudsCode code;     /* of its texts, without their tails */
+	const uint8 *bytes; /* that all of them begin with */
+	int nbytes;
+} Run;
+
+/* Is a value of a run?  Few are, so its beginning is looked at before its code is made. */
+static bool
+is_of_run(const GpudsKeyColumn *column, Datum value, const Run *run)
+{
+	Beginning beginning;
+	int n;
+	const uint8 *bytes = gpuds_text_bytes((GpudsKeyKind) column->kind, value, &n);
+
+	return n > run->nbytes && memcmp(bytes, run->bytes, run->nbytes) == 0 &&
+		   find_beginning(column, value, 0, &beginning) && beginning.code == run->code;
+}
+
 /*
  * The share of a column's rows that are in the run that a bound, a text of a type that the column compares
  * with, falls into; 0: it falls into none.
@@ -176,23 +190,26 @@ double
 gpuds_key_bound_share(const GpudsKeyColumn *column, const GpudsSample *sample, Oid type, Datum value)
 {
 	const GpudsKeyKind kind = type == column->type ? (GpudsKeyKind) column->kind : gpuds_key_kind(type);
-	Beginning *found;
-	GpudsCode code;
+	Run run;
 	GpudsCut cut;
-	double of_long;
 	double share = 0;
-	int n;
+	bool alike = false;
 
 	if (!gpuds_is_text(column->kind) || !gpuds_is_text(kind))
 		return 0;
 	gpuds_text_cut(column, kind, value, &cut);
 	if (cut.exact)
 		return 0;
-	code = cut.code >> GPUDS_TEXT_TAIL_BITS;
-	found = alloc_beginnings(sample);
-	n = find_beginnings(column, sample, found, &of_long);
-	for (int i = 0; i < n; i++)
-		share += found[i].code == code ? found[i].share : 0;
-	pfree(found);
+	run.code = cut.code >> GPUDS_TEXT_TAIL_BITS;
+	run.bytes = gpuds_text_run_bytes(column, kind, value, &run.nbytes);
+	for (int i = 0; i < sample->ncommon; i++)
+		share += is_of_run(column, sample->common[i], &run) ? sample->shares[i] : 0;
+	for (int i = 0; i < sample->nbounds; i++)
+	{
+		const bool is_alike = is_of_run(column, sample->bounds[i], &run);
+
+		share += alike && is_alike ? sample->bucket : 0;
+		alike = is_alike;
+	}
 	return share;
 }

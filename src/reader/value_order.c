@@ -22,8 +22,9 @@ struct GpudsValueOrder
 {
 	GpudsRunRows *rows; /* NULL: there has been no run */
 	GpudsValueRun *kept[KEPT_RUNS];
-	bool valid[KEPT_RUNS];             /* it has been read by the scan as it is */
-	bool fixed[GPUDS_KEY_MAX_COLUMNS]; /* compared with one constant by equality */
+	bool valid[KEPT_RUNS];                  /* it has been read by the scan as it is */
+	bool fixed[GPUDS_KEY_MAX_COLUMNS];      /* compared with one constant by equality */
+	GpudsEntry bits[GPUDS_KEY_MAX_COLUMNS]; /* that entries of a run by a column have in common */
 
 	int run;      /* that the scan stands in; -1: in none */
 	bool aligned; /* R1 */
@@ -64,6 +65,21 @@ gpuds_value_order_is_needed(IndexScanDesc scan)
 		   !find_fixed(scan, layout, fixed);
 }
 
+/* Makes the order of a scan. */
+static GpudsValueOrder *
+make_order(const GpudsCursor *cursor)
+{
+	const GpudsKeyLayout *layout = &cursor->info.layout;
+	GpudsValueOrder *order = MemoryContextAllocZero(cursor->ref.delta.context, sizeof(GpudsValueOrder));
+
+	for (int i = 0; i < layout->nkeys; i++)
+	{
+		if (layout->column[i].hash)
+			gpuds_key_run_bits(layout, i, &order->bits[i]);
+	}
+	return order;
+}
+
 /* Prepares for the keys that a scan has got, if rows must be put in order. */
 void
 gpuds_value_order_restart(IndexScanDesc scan)
@@ -74,7 +90,7 @@ gpuds_value_order_restart(IndexScanDesc scan)
 	if (!cursor->orders)
 		return;
 	if (cursor->order == NULL)
-		cursor->order = MemoryContextAllocZero(cursor->ref.delta.context, sizeof(GpudsValueOrder));
+		cursor->order = make_order(cursor);
 	(void) find_fixed(scan, &cursor->info.layout, cursor->order->fixed);
 	cursor->order->run = cursor->order->mark = -1;
 	memset(cursor->order->valid, false, sizeof(cursor->order->valid));
@@ -162,17 +178,14 @@ empty_run(IndexScanDesc scan, GpudsCursor *cursor, int column, const GpudsEntry 
 }
 
 /* Is the current entry of the run that another one is in by a column? */
-static bool
+static inline bool
 is_alike(const GpudsCursor *cursor, int column, const GpudsEntry *other)
 {
-	GpudsEntry bits;
+	const GpudsEntry *bits = &cursor->order->bits[column];
 
-	if (run_column(cursor) != column)
-		return false;
-	gpuds_key_run_bits(&cursor->info.layout, column, &bits);
-	return ((cursor->current.w0 ^ other->w0) & bits.w0) == 0 &&
-		   ((cursor->current.w1 ^ other->w1) & bits.w1) == 0 &&
-		   ((cursor->current.t ^ other->t) & bits.t) == 0;
+	return ((cursor->current.w0 ^ other->w0) & bits->w0) == 0 &&
+		   ((cursor->current.w1 ^ other->w1) & bits->w1) == 0 &&
+		   ((cursor->current.t ^ other->t) & bits->t) == 0 && run_column(cursor) == column;
 }
 
 /* Moves to the next entry if it is of the run that another one is in; else the cursor stays where it is. */

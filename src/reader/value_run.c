@@ -22,6 +22,7 @@
 
 #include "key/code.h"
 #include "key/text.h"
+#include "reader/short_run.h"
 #include "reader/value_run.h"
 
 /* Rows that are looked up at a time, in the order of the heap: as many as there are, but for these bounds. */
@@ -57,7 +58,10 @@ struct GpudsValueRun
 	GpudsEntry like; /* an entry of the run */
 	GpudsEntry first;
 	GpudsEntry last;
-	int64 n; /* rows that are sorted */
+	int64 n;              /* rows that are sorted */
+	bool is_short;        /* it is in memory, not in the sort */
+	GpudsShortRun *small; /* NULL: runs by the column cannot be short */
+	/* of longer ones; NULL: there has been none */
 	TupleDesc desc;
 	TupleTableSlot *unsorted;
 	TupleTableSlot *sorted;
@@ -176,6 +180,18 @@ add_key_column(Order *order, TupleDesc desc, const GpudsKeyColumn *column)
 		add_column(order, desc, UUIDOID, type->lt_opr, InvalidOid, column->nulls_first);
 }
 
+/* Are runs by a column told by its text and their entries?  Not if a text comes behind it. */
+static bool
+can_be_short(const GpudsKeyLayout *layout, int column)
+{
+	for (int i = column + 1; i < layout->nkeys; i++)
+	{
+		if (compares_values(&layout->column[i]))
+			return false;
+	}
+	return layout->column[column].kind != GPUDS_KIND_NAME;
+}
+
 /* Makes a run by a column, which is to be cleared before it is used. */
 GpudsValueRun *
 gpuds_value_run_begin(GpudsRunRows *rows, int column)
@@ -183,16 +199,31 @@ gpuds_value_run_begin(GpudsRunRows *rows, int column)
 	MemoryContext context = AllocSetContextCreate(rows->context, "gpuds run", ALLOCSET_SMALL_SIZES);
 	MemoryContext old = MemoryContextSwitchTo(context);
 	GpudsValueRun *run = palloc0(sizeof(GpudsValueRun));
-	const int nkeys = rows->layout->nkeys;
-	Order order = { .n = 0 };
 
 	run->rows = rows;
 	run->context = context;
 	run->column = column;
 	gpuds_key_run_bits(rows->layout, column, &run->bits);
-	run->desc = CreateTemplateTupleDesc(nkeys - column + ENTRY_COLUMNS);
-	for (int i = column; i < nkeys; i++)
-		add_key_column(&order, run->desc, &rows->layout->column[i]);
+	if (can_be_short(rows->layout, column))
+		run->small = gpuds_short_run_begin(&rows->layout->column[column]);
+	MemoryContextSwitchTo(old);
+	return run;
+}
+
+/* Sees to it that there is a sort, which is empty. */
+static void
+begin_sort(GpudsValueRun *run)
+{
+	const GpudsKeyLayout *layout = run->rows->layout;
+	Order order = { .n = 0 };
+	MemoryContext old;
+
+	if (run->sort)
+		return;
+	old = MemoryContextSwitchTo(run->context);
+	run->desc = CreateTemplateTupleDesc(layout->nkeys - run->column + ENTRY_COLUMNS);
+	for (int i = run->column; i < layout->nkeys; i++)
+		add_key_column(&order, run->desc, &layout->column[i]);
 	for (int i = 0; i < ENTRY_COLUMNS; i++)
 		add_column(&order, run->desc, INT8OID, Int8LessOperator, InvalidOid, false);
 	GpudsTupleDescFinalize(run->desc);
@@ -201,7 +232,6 @@ gpuds_value_run_begin(GpudsRunRows *rows, int column)
 	run->sort = tuplesort_begin_heap(run->desc, order.n, order.columns, order.operators, order.collations,
 									 order.nulls_first, work_mem, NULL, TUPLESORT_RANDOMACCESS);
 	MemoryContextSwitchTo(old);
-	return run;
 }
 
 int
@@ -214,10 +244,14 @@ gpuds_value_run_column(const GpudsValueRun *run)
 void
 gpuds_value_run_clear(GpudsValueRun *run, const GpudsEntry *entry)
 {
-	ExecClearTuple(run->sorted);
-	tuplesort_reset(run->sort);
+	if (run->sort && !run->is_short)
+	{
+		ExecClearTuple(run->sorted);
+		tuplesort_reset(run->sort);
+	}
 	run->rows->nbatch = 0;
 	run->n = 0;
+	run->is_short = false;
 	run->like = run->first = run->last = *entry;
 }
 
@@ -263,7 +297,7 @@ code_datum(GpudsCode code, pg_uuid_t *uuid)
 
 /* Is a value of a column, a text, not what the scan's keys ask for?  Arrays are left to the executor. */
 static bool
-is_unwanted(const GpudsRunRows *rows, int column, Datum value, bool isnull)
+is_unwanted(const GpudsRunRows *rows, int column, Datum value)
 {
 	for (int i = 0; i < rows->scan->numberOfKeys; i++)
 	{
@@ -271,19 +305,26 @@ is_unwanted(const GpudsRunRows *rows, int column, Datum value, bool isnull)
 
 		if (key->sk_attno != column + 1 || (key->sk_flags & (SK_SEARCHARRAY | SK_ISNULL | SK_ROW_HEADER)))
 			continue;
-		if (isnull ||
-			!DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
+		if (!DatumGetBool(FunctionCall2Coll(&key->sk_func, key->sk_collation, value, key->sk_argument)))
 			return true;
 	}
 	return false;
 }
 
-/* Sorts in the row at hand, which is an entry's, unless the run's text says that it is not wanted. */
+/* A word of an entry as a number that orders as it does, and the other way round. */
+static inline int64
+ordered_word(uint64 word)
+{
+	return (int64) (word ^ UINT64CONST(1) << 63);
+}
+
+/* Sorts in the row at hand, which is an entry's and has a text. */
 static void
-put_row(GpudsValueRun *run, const GpudsEntry *entry)
+put_row(GpudsValueRun *run, const GpudsEntry *entry, Datum text)
 {
 	GpudsRunRows *rows = run->rows;
 	const GpudsKeyLayout *layout = rows->layout;
+	const uint64 words[ENTRY_COLUMNS] = { entry->w0, entry->w1, entry->t };
 	TupleTableSlot *slot = run->unsorted;
 	pg_uuid_t uuids[GPUDS_KEY_MAX_COLUMNS];
 	int n = 0;
@@ -293,33 +334,52 @@ put_row(GpudsValueRun *run, const GpudsEntry *entry)
 	{
 		GpudsCode code;
 
-		if (compares_values(&layout->column[i]))
+		if (i == run->column)
 		{
-			slot->tts_values[n] = value_of(rows, i, &slot->tts_isnull[n]);
-			if (i == run->column && is_unwanted(rows, i, slot->tts_values[n], slot->tts_isnull[n]))
-				return;
-			continue;
+			slot->tts_values[n] = text;
+			slot->tts_isnull[n] = false;
 		}
-		slot->tts_isnull[n] = !gpuds_key_stored_code(layout, i, entry, &code);
-		slot->tts_values[n] = code_datum(code, &uuids[i]);
+		else if (compares_values(&layout->column[i]))
+			slot->tts_values[n] = value_of(rows, i, &slot->tts_isnull[n]);
+		else
+		{
+			slot->tts_isnull[n] = !gpuds_key_stored_code(layout, i, entry, &code);
+			slot->tts_values[n] = code_datum(code, &uuids[i]);
+		}
 	}
-	slot->tts_values[n] = Int64GetDatum((int64) entry->w0);
-	slot->tts_values[n + 1] = Int64GetDatum((int64) entry->w1);
-	slot->tts_values[n + 2] = Int64GetDatum((int64) entry->t);
-	slot->tts_isnull[n] = slot->tts_isnull[n + 1] = slot->tts_isnull[n + 2] = false;
+	for (int i = 0; i < ENTRY_COLUMNS; i++, n++)
+	{
+		slot->tts_values[n] = Int64GetDatum(ordered_word(words[i]));
+		slot->tts_isnull[n] = false;
+	}
 	ExecStoreVirtualTuple(slot);
 	tuplesort_puttupleslot(run->sort, slot);
 	run->n++;
 }
 
-/* Looks the rows of the batch up, and sorts in those that the snapshot sees. */
-static void
+/* Adds the row at hand, which is an entry's, if it is wanted; false: a short run has no room for it. */
+static bool
+add_row(GpudsValueRun *run, const GpudsEntry *entry)
+{
+	bool isnull;
+	Datum text = value_of(run->rows, run->column, &isnull);
+
+	if (isnull || is_unwanted(run->rows, run->column, text))
+		return true;
+	if (run->is_short)
+		return gpuds_short_run_add(run->small, entry, text);
+	put_row(run, entry, text);
+	return true;
+}
+
+/* Looks the rows of the batch up, and adds those that the snapshot sees; false: a short run has no room. */
+static bool
 look_up(GpudsValueRun *run)
 {
 	GpudsRunRows *rows = run->rows;
+	bool fits = true;
 
-	qsort(rows->batch, rows->nbatch, sizeof(GpudsEntry), compare_tids);
-	for (int i = 0; i < rows->nbatch; i++)
+	for (int i = 0; i < rows->nbatch && fits; i++)
 	{
 		const GpudsEntry *entry = &rows->batch[i];
 		ItemPointerData tid;
@@ -328,25 +388,26 @@ look_up(GpudsValueRun *run)
 		CHECK_FOR_INTERRUPTS();
 		gpuds_entry_tid(entry, &tid);
 		if (table_index_fetch_tuple(rows->fetch, &tid, rows->scan->xs_snapshot, rows->slot, &again, NULL))
-			put_row(run, entry);
+			fits = add_row(run, entry);
 		if (rows->estate)
 			ResetPerTupleExprContext(rows->estate);
 	}
 	ExecClearTuple(rows->slot);
 	table_index_fetch_reset(rows->fetch);
-	rows->nbatch = 0;
+	return fits;
 }
 
 /*
  * The same with expressions, which are evaluated as VACUUM does: by the table's owner.  The query may not ask
  * for them, so the user need not trust the owner's functions.
  */
-static void
+static bool
 look_up_as_owner(GpudsValueRun *run)
 {
 	Oid user;
 	int security;
 	int level;
+	bool fits;
 
 	GetUserIdAndSecContext(&user, &security);
 	SetUserIdAndSecContext(run->rows->scan->heapRelation->rd_rel->relowner,
@@ -354,18 +415,31 @@ look_up_as_owner(GpudsValueRun *run)
 	level = NewGUCNestLevel();
 	GpudsRestrictSearchPath();
 	prepare_expressions(run->rows);
-	look_up(run);
+	fits = look_up(run);
 	AtEOXact_GUC(false, level);
 	SetUserIdAndSecContext(user, security);
+	return fits;
 }
 
+/* Adds the rows of the batch, which goes. */
 static void
 flush(GpudsValueRun *run)
 {
-	if (run->rows->estate)
-		look_up_as_owner(run);
-	else
-		look_up(run);
+	GpudsRunRows *rows = run->rows;
+	bool (*const add_all)(GpudsValueRun *) = rows->estate ? look_up_as_owner : look_up;
+
+	qsort(rows->batch, rows->nbatch, sizeof(GpudsEntry), compare_tids);
+	if (run->is_short)
+	{
+		gpuds_short_run_clear(run->small);
+		run->is_short = add_all(run);
+	}
+	if (!run->is_short)
+	{
+		begin_sort(run);
+		(void) add_all(run);
+	}
+	rows->nbatch = 0;
 }
 
 /* Makes room for one more entry. */
@@ -403,14 +477,23 @@ gpuds_value_run_add(GpudsValueRun *run, const GpudsEntry *entry)
 void
 gpuds_value_run_sort(GpudsValueRun *run)
 {
+	run->is_short = run->small && run->n == 0 && run->rows->nbatch <= GPUDS_SHORT_ROWS;
 	flush(run);
-	tuplesort_performsort(run->sort);
+	if (run->is_short)
+		gpuds_short_run_sort(run->small);
+	else
+		tuplesort_performsort(run->sort);
 }
 
 /* Goes before the first row, or behind the last one, so that the next in this direction is the first one. */
 void
 gpuds_value_run_rewind(GpudsValueRun *run, bool forward)
 {
+	if (run->is_short)
+	{
+		gpuds_short_run_rewind(run->small, forward);
+		return;
+	}
 	tuplesort_rescan(run->sort);
 	if (!forward)
 		(void) tuplesort_skiptuples(run->sort, run->n + 1, true);
@@ -420,27 +503,36 @@ gpuds_value_run_rewind(GpudsValueRun *run, bool forward)
 bool
 gpuds_value_run_next(GpudsValueRun *run, bool forward, GpudsEntry *entry)
 {
-	const int n = run->desc->natts - ENTRY_COLUMNS;
+	uint64 words[ENTRY_COLUMNS];
 
+	if (run->is_short)
+		return gpuds_short_run_next(run->small, forward, entry);
 	if (!tuplesort_gettupleslot(run->sort, forward, false, run->sorted, NULL))
 		return false;
 	slot_getallattrs(run->sorted);
-	entry->w0 = (uint64) DatumGetInt64(run->sorted->tts_values[n]);
-	entry->w1 = (uint64) DatumGetInt64(run->sorted->tts_values[n + 1]);
-	entry->t = (uint64) DatumGetInt64(run->sorted->tts_values[n + 2]);
+	for (int i = 0; i < ENTRY_COLUMNS; i++)
+		words[i] = (uint64) ordered_word(
+			(uint64) DatumGetInt64(run->sorted->tts_values[run->desc->natts - ENTRY_COLUMNS + i]));
+	*entry = (GpudsEntry){ .w0 = words[0], .w1 = words[1], .t = words[2] };
 	return true;
 }
 
 void
 gpuds_value_run_mark(GpudsValueRun *run)
 {
-	tuplesort_markpos(run->sort);
+	if (run->is_short)
+		gpuds_short_run_mark(run->small);
+	else
+		tuplesort_markpos(run->sort);
 }
 
 void
 gpuds_value_run_restore(GpudsValueRun *run)
 {
-	tuplesort_restorepos(run->sort);
+	if (run->is_short)
+		gpuds_short_run_restore(run->small);
+	else
+		tuplesort_restorepos(run->sort);
 }
 
 /* The entry of the run that the index has last in a direction. */
@@ -454,8 +546,11 @@ gpuds_value_run_end_of(const GpudsValueRun *run, bool forward)
 void
 gpuds_value_run_end(GpudsValueRun *run)
 {
-	ExecDropSingleTupleTableSlot(run->unsorted);
-	ExecDropSingleTupleTableSlot(run->sorted);
-	tuplesort_end(run->sort);
+	if (run->sort)
+	{
+		ExecDropSingleTupleTableSlot(run->unsorted);
+		ExecDropSingleTupleTableSlot(run->sorted);
+		tuplesort_end(run->sort);
+	}
 	MemoryContextDelete(run->context);
 }

@@ -4,10 +4,11 @@
  *	  A run of entries (key/text.h), put in the order of the values of their rows.
  *
  * The rows of a run's entries are looked up with the scan's snapshot, some at a time in the order of the
- * heap.  Those that it sees are sorted by PostgreSQL, in work_mem and temporary files: by the text that the
- * run is of, then by the columns behind it, of which texts are compared as values and others by their codes,
- * then by TIDs.  Rows that the snapshot does not see are left out: the executor would not get them either.
- * So are those whose text is not in the range that the scan asks for, which the executor would reject.
+ * heap.  Those that it sees are sorted: by the text that the run is of, then by the columns behind it, of
+ * which texts are compared as values and others by their codes, then by their entries.  PostgreSQL sorts
+ * them, in work_mem and temporary files, unless they are few (short_run.h).  Rows that the snapshot does not
+ * see are left out: the executor would not get them either.  So are those whose text is not in the range that
+ * the scan asks for, which the executor would reject.
  *
  * A run can be read in both directions, and have a mark.
  *
