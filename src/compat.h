@@ -613,8 +613,8 @@ gpuds_lsn_in_buffer(const RelFileLocator *locator, BlockNumber block, Buffer buf
 #define GpudsAddDisabledBetween(path, below, further) ((void) 0)
 #endif
 
-/* A scan of a subquery's path; since 17 it is said whether it projects. */
-#if PG_VERSION_NUM >= 170000
+/* A scan of a subquery's path; since 16 it is said whether it projects. */
+#if PG_VERSION_NUM >= 160000
 #define GpudsSubqueryScanPath(root, rel, subpath) \
 	create_subqueryscan_path(root, rel, subpath, false, NIL, NULL)
 #else
