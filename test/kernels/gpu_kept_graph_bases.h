@@ -165,12 +165,13 @@ weighted_entry(uint64_t source, uint64_t target, int64_t weight, uint64_t tid)
 }
 
 /*
- * One of two edges is gone that differ in their weights; the other one is found from its end, since the
- * search has put off more vertices from its beginning.
+ * One of two edges is gone that differ in their weights, and then there is a third one.  Each is found from its
+ * end, since the search has put off more vertices from its beginning.
  */
 static void
 check_parallel(void)
 {
+	static const uint64_t costs[] = { 18, 24, 19 };
 	uint64_t *words = (uint64_t *) staging->input;
 	GpudsOp *ops = (GpudsOp *) staging->changes;
 	GpudsEntry gone;
@@ -184,20 +185,22 @@ check_parallel(void)
 		entries.insert(weighted_entry(20 + i, 40 + i, 1, i));
 	load_entries();
 	owner[0].weighted = true;
-	for (int based = 0; based < 2; based++)
+	for (int changes = 0; changes < 3; changes++)
 	{
+		const bool based = changes > 0;
+
 		CHECK(step(0, based ? GPU_GRAPH_TAKE : GPU_GRAPH_BEGIN, !based, based ? 1 : 100, 0, 0) == GPU_OK);
 		engine->pool.fail_after = INT64_MAX;
 		CHECK(scan_edges(0, {}, 100) == GPU_OK && staging->request.found == 0);
-		CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.counted == based);
+		CHECK(step(0, GPU_GRAPH_END, false, 0, 0, 0) == GPU_OK && staging->request.counted == changes);
 		words[0] = 1;
 		words[1] = 2;
 		words[2] = UINT64_MAX;
 		CHECK(step(0, GPU_GRAPH_SEEK, false, 3, 100, 0) == GPU_OK && staging->request.found == 3);
 		CHECK(step(0, GPU_GRAPH_PATH, false, 0, 0, 3) == GPU_OK);
-		CHECK(((uint64_t *) staging->output)[5] == (based ? 24 : 18));
+		CHECK(((uint64_t *) staging->output)[2] == 6 && ((uint64_t *) staging->output)[5] == costs[changes]);
 		CHECK(step(0, GPU_GRAPH_DROP, !based, 0, 0, 0) == GPU_OK);
-		ops[0] = { gone, 1 };
+		ops[0] = { changes == 0 ? gone : weighted_entry(6, 2, 10, 13), changes == 0 };
 		submit_change(GPU_APPLY, 1);
 		await_change();
 	}

@@ -250,9 +250,9 @@ for my $loads (0, 1)
 	check_index($node, 't_k');
 }
 
-# A count by ranks, of a table all of whose pages are all-visible and full: rows that come behind its look at the
-# map, to further pages or to room that others have left, and get into the mirror before it is searched, are not
-# among those that it counts
+# A count by ranks, of a table all of whose pages are all-visible and full (226 rows): rows that come behind
+# its look at the map, to further pages or to room that others have left, and get into the mirror before it
+# is searched, are not among those that it counts
 for my $room ('further pages', 'the same pages')
 {
 	my $same = $room eq 'the same pages';
@@ -287,7 +287,7 @@ for my $room ('further pages', 'the same pages')
 	$node->safe_psql('postgres', 'DROP TABLE g');
 }
 
-# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (am/hits.c)
+# Which of many keys have rows: a GPU is asked about them as they come, by a copy of the map (membership.c)
 my $found = "count(*) FILTER (WHERE found) "
   . "FROM unnest(gpuds_contains('h_k', ARRAY(SELECT i * 7919 % 2003 FROM generate_series(1, 2002) i))) found";
 
