@@ -615,6 +615,7 @@ check_ranks(GpuGraph *graph, const Edges &edges)
 	const int64_t most = 1 + (int64_t) test_below(5);
 	int64_t all = 0;
 	int64_t did = 1;
+	double difference = 0; /* of the last two iterations */
 	const uint64_t *told;
 
 	CHECK(gpu_graph_begin_ranks(graph, &stream) == GPU_OK);
@@ -626,6 +627,9 @@ check_ranks(GpuGraph *graph, const Edges &edges)
 	}
 	CHECK(all == most || graph->ranks.difference <= tolerance);
 	const std::map<uint64_t, double> ranks = plain_ranks(edges, damping, all);
+	for (const auto &before : plain_ranks(edges, damping, all - 1))
+		difference += fabs(ranks.at(before.first) - before.second);
+	CHECK(fabs(difference - graph->ranks.difference) < 1e-9);
 	gpu_graph_tell_ranks(graph, &stream.stream, 0, graph->n, (uint64_t *) stream.output);
 	told = (const uint64_t *) fetch(stream.output, (size_t) graph->n * 2 * sizeof(uint64_t));
 	for (int64_t i = 0; i < graph->n; i++)

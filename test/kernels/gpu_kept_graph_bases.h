@@ -165,8 +165,8 @@ weighted_entry(uint64_t source, uint64_t target, int64_t weight, uint64_t tid)
 }
 
 /*
- * One of two edges is gone that differ in their weights, and then there is a third one.  Each is found from its
- * end, since the search has put off more vertices from its beginning.
+ * One of two edges is gone that differ in their weights, and then there is a third one.  Each is found from
+ * its end, since the search has put off more vertices from its beginning.
  */
 static void
 check_parallel(void)
