@@ -67,6 +67,22 @@ SELECT plan_of('SELECT id FROM t WHERE id > 5 ORDER BY p <-> point(1, 2) LIMIT 5
 SELECT plan_of('SELECT id FROM t ORDER BY point(1, 2) <-> p, id LIMIT 5');
 SELECT differ();
 
+-- For SERIALIZABLE, in squares of Z-order from the beginning
+BEGIN ISOLATION LEVEL SERIALIZABLE;
+SELECT differ();
+COMMIT;
+-- Few of the entries near a ring are in it, or none; more points of one place than a square is looked at for
+CREATE TABLE c (id int, p point) WITH (autovacuum_enabled = off);
+INSERT INTO c SELECT i, point(10 + i * 1e-6, 10 + i % 141 * 1e-6) FROM generate_series(1, 20000) i;
+INSERT INTO c SELECT 20000 + i, point(cos(i), sin(i)) FROM generate_series(1, 6) i;
+INSERT INTO c SELECT 30000 + i, point(-3, -30) FROM generate_series(1, 600) i;
+CREATE INDEX c_p ON c USING gpu_btree (p);
+ANALYZE c;
+CREATE TABLE far AS SELECT format('SELECT p <-> %1$L::point AS d, id FROM c ORDER BY p <-> %1$L::point LIMIT %2$s', point(x, y), wanted) AS query
+	FROM unnest('{0,0.1,-1,9.99,1000}'::float8[]) x, unnest('{0,-0.2,10.0001,1e9}'::float8[]) y, unnest('{3,9,700,22000}'::int[]) wanted WHERE wanted < 1000 OR x = 0;
+SELECT count(*), count(*) FILTER (WHERE plan_of(query) LIKE '%GpudsNearest%') FROM far;
+SELECT query FROM far WHERE nearest(query) <> right_nearest(query);
+
 -- Not these orders
 SELECT query, plan_of(query) LIKE '%GpudsNearest%' FROM unnest(ARRAY['SELECT id FROM t ORDER BY p <-> point(1, 2) DESC LIMIT 5',
 	'SELECT id FROM t ORDER BY p <-> point(1, 2) NULLS FIRST LIMIT 5', 'SELECT id FROM t ORDER BY -(p <-> point(1, 2)) LIMIT 5',

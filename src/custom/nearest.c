@@ -11,6 +11,10 @@
  * The first circle is as large as it has to be for as many points as are likely to be wanted, by those that
  * are next to the center in Z-order.  Rings become larger, and the more so the fewer points there were.
  *
+ * If there are none in the first circle, or few of the entries near a ring are in it, points are not where
+ * those next to the center in Z-order say.  Then the others are found in squares (nearest_squares.c), which
+ * takes more requests for near points, but not for far ones.
+ *
  * Rows are looked up one by one, when they are wanted.
  *
  *-------------------------------------------------------------------------
@@ -34,6 +38,7 @@
 
 #include "custom/custom.h"
 #include "custom/nearest.h"
+#include "custom/nearest_squares.h"
 #include "index/index.h"
 #include "reader/reader.h"
 #include "reader/visible.h"
@@ -56,31 +61,20 @@
 #define MOST_OF_WANTED 4
 #define LEAST_OF_RING 4096
 
+/* Entries that are read, at most, for so few points of a ring.  Most of its squares is elsewhere then. */
+#define MOST_READ 4
+
 /* Later rings may have more, up to this or what work_mem holds. */
 #define MOST_OF_RING (1024 * 1024)
 
 typedef enum NearestStage
 {
-	NEAREST_BEGIN, /* nothing has been asked */
-	NEAREST_RINGS, /* the next ring, then its points */
-	NEAREST_NULLS, /* the same of NULLs */
-	NEAREST_END    /* the last points */
+	NEAREST_BEGIN,   /* nothing has been asked */
+	NEAREST_RINGS,   /* the next ring, then its points */
+	NEAREST_SQUARES, /* the next points in squares of Z-order */
+	NEAREST_NULLS,   /* those that are NULL */
+	NEAREST_END      /* the last points */
 } NearestStage;
-
-/* A point whose row has not been looked up. */
-typedef struct NearPoint
-{
-	double distance;
-	uint64 tid;
-} NearPoint;
-
-#define ST_SORT sort_items
-#define ST_ELEMENT_TYPE NearPoint
-#define ST_COMPARE(a, b) float8_cmp_internal((a)->distance, (b)->distance)
-#define ST_CHECK_FOR_INTERRUPTS
-#define ST_SCOPE static
-#define ST_DEFINE
-#include "lib/sort_template.h"
 
 typedef struct GpudsNearestState
 {
@@ -92,17 +86,19 @@ typedef struct GpudsNearestState
 	IndexScanDesc scan; /* NULL: no row has been asked for */
 	GpudsKeyLayout layout;
 	NearestStage stage;
-	GpudsNear near;  /* the center, and the ring at hand or the next one */
-	bool is_null;    /* there is no center: all distances are NULL */
-	int64 found;     /* points in the rings before */
-	double farthest; /* there should be points up to here */
-	double growth;   /* of the radius; of empty rings it is squared each time */
+	GpudsNear near; /* the center, and the ring at hand or the next one */
+	bool is_null;   /* there is no center: all distances are NULL */
+	int64 found;    /* points in the rings before */
+	double growth;  /* of the radius; of empty rings it is squared each time */
 
-	NearPoint *items; /* the ring's, with room for size */
-	int64 n;
-	int64 most; /* of those that differ in their distances */
+	GpudsNearPoint *items; /* the ring's, with room for size */
+	int64 most;            /* of those that differ in their distances */
 	int64 size;
-	int64 at; /* item to look up */
+	GpudsSquares *squares; /* NULL: none are asked for */
+
+	const GpudsNearPoint *points; /* the ring's, sorted, or some of the squares' */
+	int64 n;
+	int64 at; /* point to look up */
 
 	uint64 fetches; /* rows that were looked up, over rescans */
 	GpudsNodeCounters counters;
@@ -122,10 +118,10 @@ add_item(GpudsNearestState *state, double distance, const GpudsEntry *entry)
 	{
 		state->size = Max(2 * state->size, 1024);
 		if (state->items)
-			state->items = repalloc_huge(state->items, state->size * sizeof(NearPoint));
+			state->items = repalloc_huge(state->items, state->size * sizeof(GpudsNearPoint));
 		else
 			state->items = MemoryContextAllocHuge(state->css.ss.ps.state->es_query_cxt,
-												  state->size * sizeof(NearPoint));
+												  state->size * sizeof(GpudsNearPoint));
 	}
 	state->items[state->n].distance = distance;
 	state->items[state->n++].tid = entry->t & ENTRY_TID_MASK;
@@ -140,6 +136,7 @@ add_side(GpudsNearestState *state, GpudsNearPart part)
 	const int64 end = state->n + most;
 
 	state->near.part = part;
+	state->near.hint = true;
 	gpuds_scan_set_near(state->scan, &state->layout, &state->near);
 	gpuds_scan_begin_skip(state->scan, (double) most, forward);
 	while (state->n < end && gpuds_scan_has_more(state->scan))
@@ -163,7 +160,7 @@ first_radius(GpudsNearestState *state)
 
 	add_side(state, GPUDS_NEAR_FROM);
 	add_side(state, GPUDS_NEAR_UP_TO);
-	sort_items(state->items, state->n);
+	gpuds_near_points_sort(state->items, state->n);
 	for (int64 i = Min(LEAST_SAMPLE, state->n) - 1; i >= 0 && i < Min(state->wanted, state->n); i++)
 	{
 		const double distance = state->items[i].distance;
@@ -171,7 +168,6 @@ first_radius(GpudsNearestState *state)
 		if (!isnan(distance))
 			radius = Min(radius, distance * sqrt((double) state->wanted / (double) (i + 1)));
 	}
-	state->farthest = radius;
 	/* Across the bounds of large squares of Z-order there may be others that are much nearer. */
 	if (state->n > 0 && state->items[0].distance > radius / 2)
 		radius /= FAR_SHARE;
@@ -179,7 +175,36 @@ first_radius(GpudsNearestState *state)
 	return radius;
 }
 
-/* Begins with the center as it is, and finds the first circle. */
+/* Forgets the squares, if there are some. */
+static void
+end_squares(GpudsNearestState *state)
+{
+	if (state->squares)
+		gpuds_squares_end(state->squares);
+	state->squares = NULL;
+}
+
+/* Goes on with squares of Z-order, behind the rings that have been given. */
+static void
+begin_squares(GpudsNearestState *state)
+{
+	state->squares = gpuds_squares_begin(state->scan, &state->layout, &state->near,
+										 state->css.ss.ps.state->es_query_cxt);
+	state->n = 0;
+	state->stage = NEAREST_SQUARES;
+}
+
+/* Has a center distances from points that are finite? */
+static bool
+has_squares(const GpudsNearestState *state)
+{
+	return !state->is_null && isfinite(state->near.center.x) && isfinite(state->near.center.y);
+}
+
+/*
+ * Begins with the center as it is, and finds the first circle.  For SERIALIZABLE there are squares from the
+ * beginning: it takes locks on a few of them, and a ring is more than that.
+ */
 static void
 begin_rings(GpudsNearestState *state)
 {
@@ -191,16 +216,20 @@ begin_rings(GpudsNearestState *state)
 	state->near.inner = -1;
 	state->near.outer = get_float8_infinity();
 	state->found = 0;
-	state->farthest = 0;
 	state->growth = LEAST_GROWTH;
 	state->stage = NEAREST_RINGS;
 	state->n = state->at = 0;
+	end_squares(state);
 	state->most = Max(MOST_OF_WANTED * state->wanted, LEAST_OF_RING);
 	memset(&state->near.center, 0, sizeof(Point));
 	if (state->is_null)
 		return;
 	state->near.center = *DatumGetPointP(center);
-	if (isfinite(state->near.center.x) && isfinite(state->near.center.y))
+	if (!has_squares(state))
+		return;
+	if (IsolationIsSerializable())
+		begin_squares(state);
+	else
 		state->near.outer = first_radius(state);
 }
 
@@ -208,7 +237,7 @@ begin_rings(GpudsNearestState *state)
 static int64
 next_most(const GpudsNearestState *state)
 {
-	const int64 held = (int64) work_mem * 1024 / (int64) sizeof(NearPoint);
+	const int64 held = (int64) work_mem * 1024 / (int64) sizeof(GpudsNearPoint);
 
 	return Max(state->most, Min(2 * state->most, Max(held, MOST_OF_RING)));
 }
@@ -222,7 +251,7 @@ shrink_ring(GpudsNearestState *state)
 {
 	double outer;
 
-	sort_items(state->items, state->n);
+	gpuds_near_points_sort(state->items, state->n);
 	outer = state->items[state->n / MOST_OF_WANTED].distance;
 	if (!isfinite(outer) || outer == state->items[state->n - 1].distance)
 		return false;
@@ -247,11 +276,17 @@ add_if_within(GpudsNearestState *state, const GpudsEntry *entry)
 		add_item(state, distance, entry);
 }
 
-/* Gets the points of the part at hand; false: it has become smaller. */
+/*
+ * Gets the points of the part at hand, or begins with squares, if most entries are of other points; false: it
+ * has become smaller.
+ */
 static bool
 read_part(GpudsNearestState *state)
 {
+	int64 read = 0;
+
 	state->n = state->at = 0;
+	state->near.hint = false;
 	gpuds_scan_set_near(state->scan, &state->layout, &state->near);
 	gpuds_scan_begin_batches(state->scan, 0);
 	while (gpuds_scan_has_more(state->scan))
@@ -268,6 +303,12 @@ read_part(GpudsNearestState *state)
 				return false;
 			state->most *= 2;
 		}
+		read += batch.n;
+		if (read > MOST_READ * state->most && state->near.part == GPUDS_NEAR_RING && has_squares(state))
+		{
+			begin_squares(state);
+			return true;
+		}
 	}
 	return true;
 }
@@ -281,7 +322,8 @@ collect(GpudsNearestState *state, GpudsNearPart part)
 	state->near.part = part;
 	while (!read_part(state))
 		;
-	sort_items(state->items, state->n);
+	gpuds_near_points_sort(state->items, state->n);
+	state->points = state->items;
 	if (state->near.outer < outer)
 		state->most = next_most(state);
 	gpuds_scan_note_matches(state->scan, state->n, 0);
@@ -295,17 +337,12 @@ next_radius(GpudsNearestState *state)
 	const double least = (fabs(near->center.x) + fabs(near->center.y)) * DBL_EPSILON + DBL_MIN;
 	double radius;
 
-	if (state->found == 0 && near->outer < state->farthest)
-		radius = Min(near->outer * MOST_GROWTH / 2, state->farthest);
+	if (state->n == 0)
+		state->growth *= state->growth;
 	else
-	{
-		if (state->n == 0)
-			state->growth *= state->growth;
-		else
-			state->growth = Max(LEAST_GROWTH,
-								Min(MOST_GROWTH, sqrt((double) state->wanted / (double) state->found)));
-		radius = near->outer * state->growth;
-	}
+		state->growth = Max(LEAST_GROWTH,
+							Min(MOST_GROWTH, sqrt((double) state->wanted / (double) state->found)));
+	radius = near->outer * state->growth;
 	radius = Max(radius, near->outer < least ? LEAST_GROWTH * least : 0);
 	return radius <= FARTHEST ? radius : get_float8_infinity();
 }
@@ -323,9 +360,25 @@ next_ring(GpudsNearestState *state)
 		return;
 	}
 	state->found += state->n;
+	if (state->found == 0 && has_squares(state))
+	{
+		begin_squares(state);
+		return;
+	}
 	radius = next_radius(state);
 	near->inner = near->outer;
 	near->outer = radius;
+}
+
+/* Gets the next points in squares. */
+static void
+collect_of_squares(GpudsNearestState *state)
+{
+	state->at = 0;
+	state->n = gpuds_squares_next(state->squares, &state->points);
+	if (state->n == 0)
+		state->stage = NEAREST_NULLS;
+	gpuds_scan_note_matches(state->scan, state->n, 0);
 }
 
 /* Gets the next points; false: there are no more. */
@@ -339,7 +392,11 @@ get_items(GpudsNearestState *state)
 			return true;
 		case NEAREST_RINGS:
 			collect(state, GPUDS_NEAR_RING);
-			next_ring(state);
+			if (state->stage == NEAREST_RINGS)
+				next_ring(state);
+			return true;
+		case NEAREST_SQUARES:
+			collect_of_squares(state);
 			return true;
 		case NEAREST_NULLS:
 			collect(state, GPUDS_NEAR_NULL);
@@ -394,7 +451,7 @@ next(ScanState *ss)
 	{
 		while (state->at < state->n)
 		{
-			if (look_up(state, state->items[state->at++].tid, slot))
+			if (look_up(state, state->points[state->at++].tid, slot))
 				return slot;
 		}
 		CHECK_FOR_INTERRUPTS();
@@ -438,6 +495,7 @@ end(CustomScanState *css)
 {
 	GpudsNearestState *state = (GpudsNearestState *) css;
 
+	end_squares(state);
 	if (state->scan)
 		index_endscan(state->scan);
 	if (state->index)

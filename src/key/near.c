@@ -116,6 +116,23 @@ set_ring(const GpudsNear *near, GpudsCodeSet *set)
 	gpuds_shapes_codes(shapes, set);
 }
 
+/* The highest code of a coordinate of a square. */
+static uint64
+square_end(const GpudsNearSquare *square, int i)
+{
+	return square->lo[i] | (square->bits == 64 ? UINT64_MAX : (UINT64_C(1) << square->bits) - 1);
+}
+
+/* Sets one of the squares that a square of more than one code is made of. */
+void
+gpuds_near_quarter(const GpudsNearSquare *square, int number, GpudsNearSquare *quarter)
+{
+	*quarter = *square;
+	quarter->bits--;
+	for (int i = 0; i < 2; i++)
+		quarter->lo[i] |= (uint64) (number >> i & 1) << quarter->bits;
+}
+
 /* The set of a part of an index's points, in the current memory context, otherwise as gpuds_key_set. */
 void
 gpuds_key_set_of_near(const GpudsKeyLayout *layout, const GpudsNear *near, GpudsKeySet *set)
@@ -135,6 +152,11 @@ gpuds_key_set_of_near(const GpudsKeyLayout *layout, const GpudsNear *near, Gpuds
 			break;
 		case GPUDS_NEAR_RING:
 			set_ring(near, &codes);
+			break;
+		case GPUDS_NEAR_SQUARE:
+			range.lo = gpuds_zorder(near->square.lo[0], near->square.lo[1]);
+			range.hi = gpuds_zorder(square_end(&near->square, 0), square_end(&near->square, 1));
+			gpuds_set_single(&codes, &range);
 			break;
 		case GPUDS_NEAR_NULL:
 			codes.null = true;
@@ -174,4 +196,34 @@ gpuds_near_distance(const GpudsNear *near, const GpudsKeyLayout *layout, const G
 	if (isnan(x) || isnan(y))
 		return get_float8_nan();
 	return hypotenuse(Max(x, y), Min(x, y));
+}
+
+/* How far a coordinate is from those of a square, as core subtracts them. */
+static double
+gap(double middle, uint64 lo, uint64 hi)
+{
+	const double least = gpuds_place_of_coordinate(lo);
+	const double most = gpuds_place_of_coordinate(hi);
+
+	if (middle < least)
+		return least - middle;
+	return middle > most ? middle - most : 0;
+}
+
+/*
+ * A distance that no point of a square is nearer at, from a center that is finite.  Each difference is one by
+ * itself, because core's function multiplies the larger one by 1 or more.
+ */
+double
+gpuds_near_square_distance(const Point *center, const GpudsNearSquare *square)
+{
+	const double x = gap(center->x, square->lo[0], square_end(square, 0));
+	const double y = gap(center->y, square->lo[1], square_end(square, 1));
+	const double larger = Max(x, y);
+	double both;
+
+	if (larger == 0 || isinf(larger))
+		return larger;
+	both = Min(hypotenuse(larger, Min(x, y)), DBL_MAX);
+	return Max(larger, both - margin(center, both) - DBL_MIN);
 }

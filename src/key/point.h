@@ -13,6 +13,9 @@
 
 #include "postgres.h"
 
+#include <float.h>
+#include <math.h>
+
 #include "utils/geo_decls.h"
 
 #include "key/key.h"
@@ -44,6 +47,17 @@ gpuds_coordinate_value(uint64 code)
 	float8 value;
 
 	memcpy(&value, &bits, sizeof(value));
+	return value;
+}
+
+/* A coordinate in the plane, near the ends what is neither finite nor a number. */
+static inline float8
+gpuds_place_of_coordinate(uint64 code)
+{
+	const float8 value = gpuds_coordinate_value(code);
+
+	if (isnan(value) || isinf(value))
+		return code >> 63 ? DBL_MAX : -DBL_MAX;
 	return value;
 }
 

@@ -36,22 +36,11 @@ typedef struct Unit
 	double scale[2];
 } Unit;
 
-/* A coordinate in the plane, near the ends what is neither finite nor a number. */
-static double
-place_of(uint64 code)
-{
-	const double value = gpuds_coordinate_value(code);
-
-	if (isnan(value) || isinf(value))
-		return code >> 63 ? DBL_MAX : -DBL_MAX;
-	return value;
-}
-
 /* Half of the distance of two coordinates. */
 static double
 half_length(uint64 lo, uint64 hi)
 {
-	return place_of(hi) / 2 - place_of(lo) / 2;
+	return gpuds_place_of_coordinate(hi) / 2 - gpuds_place_of_coordinate(lo) / 2;
 }
 
 /* The area of a rectangle in so many of the first one, which is finite and not 0. */

@@ -23,6 +23,7 @@ begin_set(GpudsCursor *cursor)
 {
 	gpuds_cursor_hand_on_killed(cursor);
 	gpuds_cursor_forget_keys(cursor);
+	cursor->hint = false;
 	return MemoryContextSwitchTo(cursor->key_context);
 }
 
@@ -68,6 +69,7 @@ gpuds_scan_set_near(IndexScanDesc scan, const GpudsKeyLayout *layout, const Gpud
 	MemoryContext old = begin_set(cursor);
 
 	gpuds_key_set_of_near(layout, near, &cursor->set);
+	cursor->hint = near->hint;
 	end_set(scan, old);
 }
 

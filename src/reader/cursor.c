@@ -123,7 +123,7 @@ gpuds_cursor_barrier(IndexScanDesc scan, GpudsCursor *cursor, int64 weight)
 	GpudsCountSearch(scan);
 	cursor->counters.scans++;
 	cursor->counters.probes += cursor->set.total;
-	if (IsolationIsSerializable())
+	if (IsolationIsSerializable() && !cursor->hint)
 		lock_keys(scan, cursor);
 	/* for the planner, which is given a hint, no row is checked before its statement ends */
 	if (!gpuds_is_planners(scan) || !scan->indexRelation->rd_index->indisunique)

@@ -69,6 +69,7 @@ typedef struct GpudsCursor
 	bool reads_all;        /* a parallel scan that orders: no other participant reads */
 	bool synced;           /* barrier passed since the last rescan */
 	bool index_locked;     /* for SERIALIZABLE, as a whole */
+	bool hint;             /* no answer depends on what is read: it needs no locks */
 
 	GpudsPlace place;
 	GpudsEntry current; /* if place is GPUDS_PLACE_ON */
