@@ -34,6 +34,7 @@
 
 #include "am/am.h"
 #include "index/index.h"
+#include "index/index_stems.h"
 #include "mirror/mirror.h"
 #include "reader/reader.h"
 #include "side/side.h"
@@ -649,6 +650,7 @@ typedef struct KnownRuns
 	Oid index;
 	int column;
 	const GpudsStems *stems;
+	uint64 age; /* of the stems, which may have been freed since then */
 	ItemPointerData row;
 	TransactionId xmin; /* of the row */
 	GpudsRunShares shares;
@@ -667,13 +669,15 @@ runs_of_statistics(const IndexOptInfo *index, int column, Statistics *statistics
 	GpudsRunShares shares;
 
 	if (runs->index == index->indexoid && runs->column == column && runs->stems == statistics->column.stems &&
-		runs->xmin == xmin && ItemPointerEquals(&runs->row, &statistics->tuple->t_self))
+		runs->age == gpuds_index_stems_age() && runs->xmin == xmin &&
+		ItemPointerEquals(&runs->row, &statistics->tuple->t_self))
 		return runs->shares;
 	read_sample(statistics);
 	shares = gpuds_key_run_shares(&statistics->column, &statistics->sample);
 	*runs = (KnownRuns){ .index = index->indexoid,
 						 .column = column,
 						 .stems = statistics->column.stems,
+						 .age = gpuds_index_stems_age(),
 						 .row = statistics->tuple->t_self,
 						 .xmin = xmin,
 						 .shares = shares };
