@@ -96,6 +96,13 @@ gpuds_fallback_reset(GpudsFallback *fallback)
 	fallback->repeated = false;
 }
 
+/* Are entries at hand that an earlier pass has read? */
+bool
+gpuds_fallback_has_some(const GpudsFallback *fallback)
+{
+	return fallback->extent != EXTENT_NOTHING;
+}
+
 /* Are all entries of the index at hand, whatever the scan asks for? */
 bool
 gpuds_fallback_has_all(const GpudsFallback *fallback)

@@ -315,6 +315,7 @@ typedef struct GpudsFallback GpudsFallback;
 extern GpudsFallback *gpuds_fallback_begin(void);
 extern void gpuds_fallback_next_keys(GpudsFallback *fallback);
 extern void gpuds_fallback_reset(GpudsFallback *fallback);
+extern bool gpuds_fallback_has_some(const GpudsFallback *fallback);
 extern bool gpuds_fallback_has_all(const GpudsFallback *fallback);
 extern int64 gpuds_fallback_scan(GpudsFallback *fallback, const GpudsMirrorSource *source, GpudsScan *scan,
 								 bool forward, GpudsEntry *out, int64 cap, bool *end);

@@ -94,13 +94,13 @@ gpuds_cursor_device_sorts(const GpudsCursor *cursor)
 }
 
 /*
- * Locks what the scan is about to read (index/predicate.c).  What was read of the journal before there were
- * locks on the keys at hand is not asked, but read once more, with a lock on the whole index.
+ * Locks what the scan is about to read (index/predicate.c).  What was read of the journal before, for a hint
+ * or for other keys, is not asked, but read once more, with a lock on the whole index.
  */
 static void
 lock_keys(IndexScanDesc scan, GpudsCursor *cursor)
 {
-	if (!cursor->index_locked && gpuds_fallback_has_all(cursor->fallback))
+	if (!cursor->index_locked && gpuds_fallback_has_some(cursor->fallback))
 	{
 		gpuds_fallback_reset(cursor->fallback);
 		PredicateLockRelation(scan->indexRelation, scan->xs_snapshot);

@@ -268,6 +268,31 @@ SKIP:
 	$scan->{stdin} .= "\n";
 	like($scan->query_until(qr/done/, ''), qr/\Q$right\E/, 'and starts again when it finds the base gone');
 	$scan->quit;
+
+	# What rows by distances have read for a hint, without locks, is read once more with them: in between,
+	# another transaction inserts a nearer row, and does not see what this one is about to insert
+	$node->safe_psql('postgres', 'CREATE TABLE near (id int, p point); CREATE TABLE other (a int);
+		CREATE INDEX near_p ON near USING gpu_btree (p)');
+	my $reader = $node->background_psql('postgres', on_error_stop => 0);
+	$reader->query_safe("SET client_min_messages = error; SET plan_cache_mode = force_generic_plan; $only
+		PREPARE nearest AS SELECT id FROM near ORDER BY p <-> point(0, 0) LIMIT 1; EXECUTE nearest");
+	$node->safe_psql('postgres', "INSERT INTO near SELECT i, NULL FROM generate_series(1, $n) i;
+		INSERT INTO near SELECT -i, point(i, i) FROM generate_series(10, 100) i");
+	like($reader->query_safe('EXPLAIN EXECUTE nearest'), qr/GpudsNearest/, 'a plan from when there was room');
+	close_points($session, 'scan-probed');
+	$reader->query_until(qr/go/, "
+		BEGIN ISOLATION LEVEL SERIALIZABLE; SET LOCAL gpuds.wait_at = 'scan-probed';
+		\\echo go
+		EXECUTE nearest; INSERT INTO other VALUES (1); COMMIT;
+		\\echo done\n");
+	held_at($node, 'scan-probed', 'a serializable transaction is held before it takes locks');
+	$node->safe_psql('postgres', 'BEGIN ISOLATION LEVEL SERIALIZABLE; SELECT count(*) FROM other;
+		INSERT INTO near VALUES (0, point(1, 1)); COMMIT');
+	open_points($session, 'scan-probed');
+	$reader->{stdin} .= "\n";
+	$reader->query_until(qr/done/, '');
+	like($reader->{stderr}, qr/could not serialize/, 'and fails, as a nearer row has come');
+	$reader->quit;
 }
 $session->quit;
 
