@@ -137,7 +137,8 @@ ensure_noted(GpudsJoinState *state)
 
 	if (state->noted_size - state->nnoted >= MOST_NOTED)
 		return true;
-	if (state->noted_size >= most)
+	/* Not by the size: a piece may be a little larger than the one before, if work_mem has been changed. */
+	if (most - state->nnoted < MOST_NOTED)
 		return false;
 	state->noted_size = Min(most, Max(2 * state->noted_size, 16 * MOST_NOTED));
 	if (state->noted)

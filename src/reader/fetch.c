@@ -32,8 +32,11 @@
 /* Pages in a row that were in the cache, after which none is asked for ahead. */
 #define ALL_CACHED 64
 
-/* Of all buffers, one process pins this share of its share at most. */
+/* Of all buffers, a list pins this share of its process' share at most. */
 #define PIN_SHARE 8
+
+/* The share of temporary buffers, of which there may be few: each cursor and each node has a list. */
+#define TEMPORARY_SHARE 16
 
 static inline BlockNumber
 block_of(uint64 tid)
@@ -65,7 +68,8 @@ gpuds_fetch_by_pages(Relation heap)
 int
 gpuds_fetch_pins(Relation heap, int most)
 {
-	int share = RelationUsesLocalBuffers(heap) ? num_temp_buffers / 2 : NBuffers / Max(MaxBackends, 1);
+	int share = RelationUsesLocalBuffers(heap) ? num_temp_buffers / TEMPORARY_SHARE
+											   : NBuffers / Max(MaxBackends, 1);
 
 	return Min(most, share / PIN_SHARE);
 }

@@ -195,6 +195,34 @@ SELECT count(*) FROM o JOIN a USING (x) JOIN b USING (x);
 SELECT sum(loads) < 200, sum(fallbacks) > 0 FROM gpuds_stat_indexes WHERE indexrelname IN ('a_x', 'b_x');
 END
 is($out, "1000\nt|t", 'indexes of one statement that do not fit together');
+
+# Cursors of joins that are at different pages of a temporary table: the session has pages for all of them
+$out = $node->safe_psql('postgres', <<'END');
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+SET gpuds.device = cpu;
+SET client_min_messages = error;
+CREATE TEMP TABLE t AS SELECT i AS k, repeat('x', 500) AS f FROM generate_series(1, 5000) i;
+CREATE TEMP TABLE o AS SELECT i AS k FROM generate_series(1, 3000) i;
+CREATE INDEX t_k ON t USING gpu_btree (k);
+ANALYZE t, o;
+CREATE FUNCTION plan_of(query text) RETURNS SETOF text LANGUAGE plpgsql AS
+	'BEGIN RETURN QUERY EXECUTE ''EXPLAIN '' || query; END';
+SELECT count(*) FROM plan_of('SELECT f FROM o JOIN t USING (k)') line WHERE line ~ 'GpudsJoin';
+DO $$
+DECLARE
+	c refcursor;
+BEGIN
+	FOR i IN 1 .. 30 LOOP
+		c := NULL;
+		OPEN c FOR SELECT f FROM o JOIN t USING (k) WHERE k > i * 80;
+		MOVE c;
+	END LOOP;
+END $$;
+SELECT count(*), sum(length(f)) FROM o JOIN t USING (k);
+END
+is($out, "1\n3000|1500000", 'many cursors of joins with few temporary buffers');
 $node->stop;
 
 done_testing();
