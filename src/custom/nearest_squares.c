@@ -142,7 +142,8 @@ read_points(GpudsSquares *squares, const GpudsNearSquare *square, int64 most, bo
 	squares->near.square = *square;
 	squares->near.hint = hint;
 	gpuds_scan_set_near(squares->scan, squares->layout, &squares->near);
-	gpuds_scan_begin_skip(squares->scan, (double) Min(most, FEW_POINTS), true);
+	/* One more at once says that there are too many, before a distance is computed */
+	gpuds_scan_begin_skip(squares->scan, (double) (FEW_POINTS + 1), true);
 	while (gpuds_scan_has_more(squares->scan))
 	{
 		GpudsScanBatch batch;
