@@ -13,7 +13,8 @@ use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $node = several_cards('parts', '', streaming => 1);
-$node->append_conf('postgresql.conf', "gpuds.device_ids = '0,1,2,3'\ngpuds.device_memory = 20MB\n");
+$node->append_conf('postgresql.conf',
+	"gpuds.device_ids = '0,1,2,3'\ngpuds.device_memory = " . structure_memory(20) . "\n");
 $node->restart;
 
 sub value { return $node->safe_psql('postgres', $_[0]) }

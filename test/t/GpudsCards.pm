@@ -10,7 +10,16 @@ use GpudsTest;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-our @EXPORT = qw(several_cards becomes cards_are fail_to_open lose_card answers_agree memory_is_kept);
+our @EXPORT = qw(several_cards structure_memory becomes cards_are fail_to_open lose_card answers_agree
+  memory_is_kept);
+
+# A setting of memory for structures that is so many megabytes for a B+tree.  An AVL tree in its place takes
+# more than twice as much.
+sub structure_memory
+{
+	my ($megabytes) = @_;
+	return $megabytes * (($ENV{GPUDS_TEST_AM} // '') eq 'gpu_avl' ? 2.2 : 1) . 'MB';
+}
 
 # Takes a name, lines of postgresql.conf, and what else new_node takes.  Returns a node on which a GPU has
 # little memory, so that GPUs fill up; the caller says how many there are to be.  Skips all tests where GPUs
@@ -20,8 +29,8 @@ sub several_cards
 	my ($name, $conf, %opt) = @_;
 	need_cuda();
 	my $node = new_node($name, %opt,
-		conf => "restart_after_crash = off\nmax_worker_processes = 24\ngpuds.device_memory = 40MB\n"
-		  . "gpuds.staging_memory = 16MB\n" . ($conf // ''));
+		conf => "restart_after_crash = off\nmax_worker_processes = 24\ngpuds.device_memory = "
+		  . structure_memory(40) . "\ngpuds.staging_memory = 16MB\n" . ($conf // ''));
 
 	plan(skip_all => 'only the emulated GPU is as many as one likes')
 	  unless device_state($node, 'name') =~ /emulated/;
