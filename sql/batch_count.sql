@@ -153,6 +153,31 @@ BEGIN
 	RAISE NOTICE 'heap fetches: %', fetches;
 END $$;
 SELECT count(*) FROM queue WHERE k <= 1501;
+-- nor by a join that visits rows
+DELETE FROM queue WHERE k <= 1700;
+CALL wait_for_snapshots();
+SET gpuds.enable_join = on;
+SET enable_hashjoin = off;
+SET enable_mergejoin = off;
+SET enable_nestloop = off;
+DO $$
+DECLARE
+	query text := 'SELECT count(q.ctid) FROM generate_series(1501, 1701) g JOIN queue q ON q.k = g';
+	nodes text;
+	fetches int;
+BEGIN
+	FOR i IN 1..600 LOOP
+		SELECT string_agg(substring(line FROM 'GpudsJoin'), ''), max(substring(line FROM 'Heap Fetches: (\d+)')::int)
+		INTO nodes, fetches FROM analyzed(query) line;
+		EXIT WHEN fetches = 1;
+		PERFORM pg_sleep(0.05);
+	END LOOP;
+	RAISE NOTICE '%, heap fetches: %', nodes, fetches;
+END $$;
+RESET enable_hashjoin;
+RESET enable_mergejoin;
+RESET enable_nestloop;
+SET gpuds.enable_join = off;
 RESET enable_seqscan;
 SET gpuds.enable_aggregate = off;
 
