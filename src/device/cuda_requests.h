@@ -115,6 +115,26 @@ typedef struct GpudsCudaTurn
 	GpudsScan scan;
 } GpudsCudaTurn;
 
+/* What a part is asked about, of what all are. */
+typedef struct GpudsCudaShare
+{
+	GpudsScan scan;
+	/* If intervals are in no order, copies of the part's, and their places among all, if these matter: */
+	uint64 *points; /* or else: */
+	GpudsInterval *intervals;
+	uint32 *places;
+	int64 size; /* intervals that there is room for */
+	/* Otherwise a place is the number in the scan, less this: */
+	int64 base;
+} GpudsCudaShare;
+
+typedef struct GpudsCudaShares
+{
+	GpudsCudaCall calls[GPUDS_MOST_CARDS];
+	GpudsCudaShare share[GPUDS_MOST_CARDS];
+	int n;
+} GpudsCudaShares;
+
 /* Bytes that n intervals of a scan take in a request. */
 static inline size_t
 gpuds_cuda_input_bytes(const GpudsScan *scan, int64 n)
@@ -209,6 +229,14 @@ extern GpudsCountStatus gpuds_cuda_take_count(GpudsCudaCounting *counting, bool 
 extern GpudsCountStatus gpuds_cuda_count(GpudsCudaCall *call, GpudsScan *scan, const GpudsCountSpec *spec,
 										 GpudsCount *count);
 extern int64 gpuds_cuda_most_unsorted(const GpudsCountSpec *spec);
+
+/* cuda_shares.c */
+extern void *gpuds_cuda_resize(void *memory, int64 items, size_t bytes);
+extern void gpuds_cuda_divide(GpudsCudaShares *all, const GpudsCudaPlace *place, const GpudsScan *scan,
+							  int64 n, bool places);
+extern void gpuds_cuda_divide_ascending(GpudsCudaShares *all, const GpudsCudaPlace *place,
+										const GpudsScan *scan, int64 n);
+extern void gpuds_cuda_free_shares(GpudsCudaShares *all);
 
 /* cuda_together.c */
 extern GpudsCountStatus gpuds_cuda_count_together(const GpudsCudaPlace *place, GpudsScan *scan,

@@ -3,8 +3,8 @@
  * cuda_together.c
  *	  Counts and TIDs for which all parts of a tree are asked at once.
  *
- * Each part is asked about its share, the intervals that reach into its range, by requests of its own, and
- * what parts say is put together in memory of the session: it goes into other places than it came from.
+ * Each part is asked about its share (cuda_shares.c) by requests of its own, and what parts say is put
+ * together in memory of the session: it goes into other places than it came from.
  *
  * Requests go in rounds: one to each part that is not through with its share, as far as there is staging
  * memory, until all are.
@@ -20,133 +20,6 @@
 
 /* Intervals that are divided at a time, or have a result each, if they need not go at once. */
 #define MOST_DIVIDED (INT64CONST(1024) * 1024)
-
-/* A share has room for so many intervals at first. */
-#define LEAST_SHARE 1024
-
-/* What a part is asked about. */
-typedef struct Share
-{
-	GpudsScan scan;
-	/* If intervals are in no order, copies of the part's, and their places among all, if these matter: */
-	uint64 *points; /* or else: */
-	GpudsInterval *intervals;
-	uint32 *places;
-	int64 size;
-	/* Otherwise a place is the number in the scan, less this: */
-	int64 base;
-} Share;
-
-/* What all parts are asked. */
-typedef struct Together
-{
-	GpudsCudaCall calls[GPUDS_MOST_CARDS];
-	Share shares[GPUDS_MOST_CARDS];
-	int n;
-} Together;
-
-static void *
-grow(void *memory, int64 items, size_t bytes)
-{
-	return memory ? repalloc_huge(memory, items * bytes)
-				  : MemoryContextAllocHuge(CurrentMemoryContext, items * bytes);
-}
-
-static void
-grow_share(Share *share, const GpudsScan *scan, bool places)
-{
-	share->size = Max(2 * share->size, LEAST_SHARE);
-	if (scan->points)
-		share->points = grow(share->points, share->size, sizeof(uint64));
-	else
-		share->intervals = grow(share->intervals, share->size, sizeof(GpudsInterval));
-	if (places)
-		share->places = grow(share->places, share->size, sizeof(uint32));
-}
-
-static void
-free_shares(Together *all)
-{
-	for (int part = 0; part < all->n; part++)
-	{
-		const Share *share = &all->shares[part];
-
-		if (share->points)
-			pfree(share->points);
-		if (share->intervals)
-			pfree(share->intervals);
-		if (share->places)
-			pfree(share->places);
-	}
-}
-
-static void
-begin_calls(Together *all, const GpudsCudaPlace *place)
-{
-	memset(all, 0, sizeof(*all));
-	all->n = place->layout->n;
-	for (int part = 0; part < all->n; part++)
-		gpuds_cuda_begin_call(&all->calls[part], place->tree, place->layout, part, place->guard,
-							  place->expected, true);
-}
-
-/* Adds a scan's interval to a part's share. */
-static inline void
-add_to_share(Share *share, const GpudsScan *scan, const GpudsInterval *interval, int64 i, bool places)
-{
-	if (share->scan.n == share->size)
-		grow_share(share, scan, places);
-	if (scan->points)
-		share->points[share->scan.n] = scan->points[scan->next + i];
-	else
-		share->intervals[share->scan.n] = *interval;
-	if (places)
-		share->places[share->scan.n] = (uint32) i;
-	share->scan.n++;
-}
-
-/* Divides the next n intervals of a scan, which are in any order.  places: they matter. */
-static void
-divide(Together *all, const GpudsCudaPlace *place, const GpudsScan *scan, int64 n, bool places)
-{
-	const GpudsCudaLayout *layout = place->layout;
-
-	begin_calls(all, place);
-	for (int64 i = 0; i < n; i++)
-	{
-		const GpudsInterval interval = entry_scan_interval(scan, scan->next + i);
-		const int from = gpuds_cuda_part_from(layout, 0, &interval.lo);
-		const int to = gpuds_cuda_part_from(layout, from, &interval.hi);
-
-		for (int part = from; part <= to; part++)
-			add_to_share(&all->shares[part], scan, &interval, i, places);
-	}
-	for (int part = 0; part < all->n; part++)
-	{
-		Share *share = &all->shares[part];
-
-		share->scan.intervals = scan->points ? scan->intervals : share->intervals;
-		share->scan.points = share->points;
-	}
-}
-
-/* The same of a scan's next n intervals, which are ascending, without copies. */
-static void
-divide_ascending(Together *all, const GpudsCudaPlace *place, const GpudsScan *scan, int64 n)
-{
-	GpudsCudaTurn turns[GPUDS_MOST_CARDS];
-	GpudsScan piece = *scan;
-	int nturns;
-
-	piece.n = scan->next + n;
-	nturns = gpuds_cuda_all_turns(place->layout, &piece, true, turns);
-	begin_calls(all, place);
-	for (int i = 0; i < nturns; i++)
-	{
-		all->shares[turns[i].part].scan = turns[i].scan;
-		all->shares[turns[i].part].base = scan->next;
-	}
-}
 
 /*
  * Counts
@@ -167,7 +40,7 @@ add_others(GpudsCount *all, const GpudsCount *count, const GpudsCountSpec *spec)
 
 	if (count->n == 0)
 		return;
-	all->own_others = grow(all->own_others, all->n + count->n, bytes);
+	all->own_others = gpuds_cuda_resize(all->own_others, all->n + count->n, bytes);
 	memcpy((char *) all->own_others + all->n * bytes, from, count->n * bytes);
 	all->n += count->n;
 }
@@ -180,7 +53,7 @@ add_groups(GpudsCount *all, const GpudsCount *count, const GpudsCountSpec *spec)
 	all->filtered += count->filtered;
 	if (count->ngroups == 0)
 		return;
-	all->own_results = grow(all->own_results, all->ngroups + count->ngroups, bytes);
+	all->own_results = gpuds_cuda_resize(all->own_results, all->ngroups + count->ngroups, bytes);
 	memcpy((char *) all->own_results + all->ngroups * bytes, count->groups, count->ngroups * bytes);
 	all->ngroups += count->ngroups;
 }
@@ -205,14 +78,14 @@ add_result(uint64 *to, const GpudsCount *count, const GpudsCountSpec *spec, int6
 
 /* The place among all that an interval of a share has. */
 static inline int64
-place_of(const Share *share, int64 interval)
+place_of(const GpudsCudaShare *share, int64 interval)
 {
 	return share->places ? share->places[interval] : interval - share->base;
 }
 
 /* Adds the results of a share's intervals from the first on: a bit or a sum for each, or one sum for all. */
 static void
-add_results(GpudsCount *all, const GpudsCount *count, const GpudsCountSpec *spec, const Share *share,
+add_results(GpudsCount *all, const GpudsCount *count, const GpudsCountSpec *spec, const GpudsCudaShare *share,
 			int64 first)
 {
 	uint64 *sums = all->own_results;
@@ -261,7 +134,7 @@ typedef struct Piece
 
 /* Begins the next piece of a part's share, if none is begun; *span is where its answer will be. */
 static GpudsCountStatus
-begin_piece(Piece *piece, GpudsCudaCall *call, Share *share, const GpudsCountSpec *spec,
+begin_piece(Piece *piece, GpudsCudaCall *call, GpudsCudaShare *share, const GpudsCountSpec *spec,
 			GpudsStagingSpan *span)
 {
 	piece->came = false;
@@ -294,7 +167,7 @@ take_pieces(Piece **sent, int n)
 
 /* A round of requests.  *n: how many parts were not through with their shares. */
 static GpudsCountStatus
-send_round(Together *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCount *all, int *n)
+send_round(GpudsCudaShares *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCount *all, int *n)
 {
 	GpudsCudaSend *sends[GPUDS_MOST_CARDS];
 	Piece *sent[GPUDS_MOST_CARDS];
@@ -306,9 +179,9 @@ send_round(Together *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCoun
 		GpudsCountStatus status;
 
 		piece->came = false;
-		if (parts->shares[part].scan.next == parts->shares[part].scan.n)
+		if (parts->share[part].scan.next == parts->share[part].scan.n)
 			continue;
-		status = begin_piece(piece, &parts->calls[part], &parts->shares[part], spec, &all->spans[part]);
+		status = begin_piece(piece, &parts->calls[part], &parts->share[part], spec, &all->spans[part]);
 		if (status != GPUDS_COUNT_OK)
 			return status;
 		sent[*n] = piece;
@@ -321,11 +194,11 @@ send_round(Together *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCoun
 
 /* Adds what came in a round.  False: a part has more points than go at once, some of which may be equal. */
 static bool
-add_round(Together *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCount *all)
+add_round(GpudsCudaShares *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCount *all)
 {
 	for (int part = 0; part < parts->n; part++)
 	{
-		const Share *share = &parts->shares[part];
+		const GpudsCudaShare *share = &parts->share[part];
 		const GpudsCount *count = &pieces[part].count;
 
 		if (!pieces[part].came)
@@ -345,7 +218,7 @@ add_round(Together *parts, Piece *pieces, const GpudsCountSpec *spec, GpudsCount
 
 /* Has all parts count their shares. */
 static GpudsCountStatus
-count_shares(Together *parts, const GpudsCountSpec *spec, GpudsCount *all)
+count_shares(GpudsCudaShares *parts, const GpudsCountSpec *spec, GpudsCount *all)
 {
 	Piece pieces[GPUDS_MOST_CARDS];
 	GpudsCountStatus status = GPUDS_COUNT_OK;
@@ -373,17 +246,17 @@ gpuds_cuda_count_together(const GpudsCudaPlace *place, GpudsScan *scan, const Gp
 	const int64 left = scan->n - scan->next;
 	const int64 n = spec->each ? Min(left, MOST_DIVIDED) : left;
 	GpudsCountStatus status;
-	Together parts;
+	GpudsCudaShares parts;
 
 	all->nresults = !spec->partial || spec->groups ? 0 : spec->each ? n : 1;
 	if (all->nresults > 0)
 		all->own_results = make_results(spec, all->nresults);
 	if (spec->unsorted || spec->bits)
-		divide(&parts, place, scan, n, spec->bits);
+		gpuds_cuda_divide(&parts, place, scan, n, spec->bits);
 	else
-		divide_ascending(&parts, place, scan, n);
+		gpuds_cuda_divide_ascending(&parts, place, scan, n);
 	status = count_shares(&parts, spec, all);
-	free_shares(&parts);
+	gpuds_cuda_free_shares(&parts);
 	if (status != GPUDS_COUNT_OK)
 		return status;
 	all->results = all->groups = all->own_results;
@@ -423,7 +296,7 @@ take_tids(GpudsCudaAsk *ask, int64 cap, GpudsTids *all, bool *many)
  * (*many) there may be more than cap.
  */
 static bool
-tids_round(Together *parts, int64 cap, GpudsTids *all, bool *many, int *n)
+tids_round(GpudsCudaShares *parts, int64 cap, GpudsTids *all, bool *many, int *n)
 {
 	GpudsCudaAsk asks[GPUDS_MOST_CARDS];
 	GpudsCudaSend *sends[GPUDS_MOST_CARDS];
@@ -432,7 +305,7 @@ tids_round(Together *parts, int64 cap, GpudsTids *all, bool *many, int *n)
 	*n = 0;
 	for (int part = 0; part < parts->n; part++)
 	{
-		GpudsScan *scan = &parts->shares[part].scan;
+		GpudsScan *scan = &parts->share[part].scan;
 
 		if (scan->next == scan->n)
 			continue;
@@ -457,15 +330,15 @@ tids_round(Together *parts, int64 cap, GpudsTids *all, bool *many, int *n)
 static bool
 find_tids(const GpudsCudaPlace *place, GpudsScan *scan, int64 n, int64 cap, GpudsTids *all, bool *many)
 {
-	Together parts;
+	GpudsCudaShares parts;
 	int left = place->layout->n;
 	bool done = true;
 
 	all->n = 0;
-	divide(&parts, place, scan, n, false);
+	gpuds_cuda_divide(&parts, place, scan, n, false);
 	while (done && left > 0)
 		done = tids_round(&parts, cap, all, many, &left);
-	free_shares(&parts);
+	gpuds_cuda_free_shares(&parts);
 	if (done)
 		scan->next += n;
 	return done;
