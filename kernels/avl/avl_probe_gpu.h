@@ -141,6 +141,16 @@ struct AvlProbe
 		while (p->depth > 1 && node_at(view, *p)->child[side] == ref);
 	}
 
+	/* A node has one. */
+	static GPU_FN int together(const View &, const Position &)
+	{
+		return 1;
+	}
+
+	static GPU_FN void next(Position *)
+	{
+	}
+
 	static GPU_FN GpudsEntry entry(const View &view, const Position &p)
 	{
 		return node_at(view, p)->e;

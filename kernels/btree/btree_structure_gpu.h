@@ -94,6 +94,17 @@ struct BtreeProbe
 		}
 	}
 
+	/* In a leaf. */
+	static GPU_FN int together(const View &view, const Position &p)
+	{
+		return btree_leaf_n(btree_node(view.base, p.leaf), view.nwords) - p.place;
+	}
+
+	static GPU_FN void next(Position *p)
+	{
+		p->place++;
+	}
+
 	static GPU_FN GpudsEntry entry(const View &view, const Position &p)
 	{
 		return btree_leaf_entry(btree_node(view.base, p.leaf), p.place, view.nwords);

@@ -177,7 +177,7 @@ gpu_graph_count_triangles(GpuGraph *graph, GpuScanStream *stream, int64_t first,
 	uint64_t *total = stream->offsets;
 
 	gpu_fill(s, total, 0, sizeof(uint64_t));
-	gpu_launch(s, (n + GPU_LAUNCH_THREADS - 1) / GPU_LAUNCH_THREADS * GPU_LAUNCH_THREADS,
+	gpu_launch(s, gpu_whole_blocks(n),
 			   GpuGraphTriangles{ graph->sources.at(), graph->lists.offsets.at(), graph->lists.members.at(),
 								  first, first + n, total });
 	return gpu_graph_read(stream, total);

@@ -177,6 +177,13 @@ static inline void gpu_fill(GpuStream *s, void *to, int byte, size_t bytes);
  * Launches.  f is copied to the device.
  */
 
+/* So many threads in whole blocks: for what whole warps have to call. */
+static inline int64_t
+gpu_whole_blocks(int64_t n)
+{
+	return (n + GPU_LAUNCH_THREADS - 1) / GPU_LAUNCH_THREADS * GPU_LAUNCH_THREADS;
+}
+
 /* Calls f, a GPU_FN void operator()(int64_t i) const, for each i from 0 to n - 1, in any order. */
 template <int threads = GPU_LAUNCH_THREADS, typename F>
 static inline void gpu_launch(GpuStream *s, int64_t n, const F &f);

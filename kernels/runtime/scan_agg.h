@@ -5,7 +5,9 @@
  *	  scan.h.
  *
  * Entries are shared out as scan_entries.h says.  A thread adds its sums to those in memory, word by word, at
- * the end of an interval, or of its entries.
+ * the end of an interval, or of its entries.  If there is one result for all intervals, a warp does so for its
+ * threads: additions to one word come one after the other, and those of all threads take longer than the rest
+ * of a sum of ten million entries.
  *
  * A result has gpu_result_words of its number of columns: the rows, then the words of each
  * PartialAgg.  Or it is a bit (GpuRequest, bits).
@@ -116,6 +118,28 @@ template <class Probe, int most> struct GpuScanAggregate
 		}
 	}
 
+	/* The same of a whole warp to those of all; not of bits. */
+	GPU_FN void hand_in_warp(uint64_t rows, PartialAgg *sums) const
+	{
+		for (unsigned behind = gpu_warp_threads() / 2; behind > 0; behind /= 2)
+		{
+			rows += gpu_warp_behind(rows, behind);
+			for (int k = 0; k < most; k++)
+			{
+				const PartialAgg theirs = {
+					gpu_warp_behind(sums[k].n, behind),    gpu_warp_behind(sums[k].low, behind),
+					gpu_warp_behind(sums[k].high, behind), gpu_warp_behind(sums[k].sum, behind),
+					gpu_warp_behind(sums[k].min, behind),  gpu_warp_behind(sums[k].max, behind)
+				};
+
+				partial_agg_merge(&sums[k], &theirs);
+			}
+		}
+		if (gpu_block_thread() % gpu_warp_threads() == 0)
+			hand_in(0, rows, sums);
+	}
+
+	/* Whole warps call it, some threads have no entries. */
 	GPU_FN void operator()(int64_t i) const
 	{
 		int64_t at = 0;
@@ -139,7 +163,10 @@ template <class Probe, int most> struct GpuScanAggregate
 						 }
 						 return true;
 					 });
-		hand_in(at, rows, sums);
+		if (each)
+			hand_in(at, rows, sums);
+		else
+			hand_in_warp(rows, sums);
 	}
 };
 
@@ -153,7 +180,7 @@ gpu_scan_aggregate_entries(GpuScanStream *stream, const GpudsView *view, const u
 												r->each, r->bits, (uint64_t *) stream->other };
 
 	memcpy((void *) aggregate.agg_columns, staging + r->agg_columns, r->nagg * sizeof(AggColumn));
-	gpu_launch(&stream->stream, in.threads(), aggregate);
+	gpu_launch(&stream->stream, gpu_whole_blocks(in.threads()), aggregate);
 }
 
 /*

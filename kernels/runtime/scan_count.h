@@ -106,8 +106,7 @@ gpu_scan_count_stretches(GpuScanStream *stream, const GpudsView *view, const Gpu
 	count.uncounted = stream->uncounted;
 	count.tids = (uint64_t *) stream->output;
 	count.cap = r->cap;
-	gpu_launch(&stream->stream, (threads + GPU_LAUNCH_THREADS - 1) / GPU_LAUNCH_THREADS * GPU_LAUNCH_THREADS,
-			   count);
+	gpu_launch(&stream->stream, gpu_whole_blocks(threads), count);
 }
 
 /* The entries that were not counted, once the stream is through; none after an error. */

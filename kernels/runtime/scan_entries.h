@@ -60,7 +60,11 @@ template <class Probe> struct GpuScanEntries
 		return (total + stretch - 1) / stretch;
 	}
 
-	/* Calls each(entry, its interval, its number) of entries from o to end - 1, until that is false. */
+	/*
+	 * Calls each(entry, its interval, its number) of entries from o to end - 1, until that is false.  The loop
+	 * inside is of entries that lie together, so that the threads of a warp go on to the next such place at the
+	 * same time: each waits for memory then.
+	 */
 	template <class F> GPU_FN void go_through(int64_t o, int64_t end, const F &each) const
 	{
 		if (end > total)
@@ -74,9 +78,19 @@ template <class Probe> struct GpuScanEntries
 			Probe::position(view, starts[at], (uint64_t) o - offsets[at], true, &p);
 			for (;;)
 			{
-				if (!each(Probe::entry(view, p), at, o))
-					return;
-				if (++o == stop)
+				int64_t left = Probe::together(view, p);
+
+				if (left > stop - o)
+					left = stop - o;
+				for (;;)
+				{
+					if (!each(Probe::entry(view, p), at, o++))
+						return;
+					if (--left == 0)
+						break;
+					Probe::next(&p);
+				}
+				if (o == stop)
 					break;
 				Probe::step(view, &p, true);
 			}

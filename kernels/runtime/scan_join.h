@@ -209,13 +209,6 @@ template <class Probe> struct GpuJoinProbe
 	}
 };
 
-/* So many threads in whole blocks. */
-static inline int64_t
-gpu_join_threads(int64_t n)
-{
-	return (n + GPU_LAUNCH_THREADS - 1) / GPU_LAUNCH_THREADS * GPU_LAUNCH_THREADS;
-}
-
 /* What GpuJoinSide::join is, with the structure's probe. */
 template <class Probe>
 static inline void
@@ -223,7 +216,7 @@ gpu_scan_join_probe(GpuScanStream *stream, const GpudsView *view, const GpuJoinK
 {
 	GpuJoinProbe<Probe> probe = { Probe::open(*view), view->height == 0, keys };
 
-	gpu_launch(&stream->stream, gpu_join_threads(keys.n), probe);
+	gpu_launch(&stream->stream, gpu_whole_blocks(keys.n), probe);
 }
 
 /* Bytes that what is said of the other side takes in device memory. */
@@ -289,7 +282,7 @@ gpu_scan_join_pieces(GpuScanStream *stream, const GpudsView *view, const GpuRequ
 	{
 		collect.keys.n = total - collect.base < piece ? total - collect.base : piece;
 		gpu_launch(&stream->stream,
-				   gpu_join_threads((collect.keys.n + GPU_JOIN_STRETCH - 1) / GPU_JOIN_STRETCH), collect);
+				   gpu_whole_blocks((collect.keys.n + GPU_JOIN_STRETCH - 1) / GPU_JOIN_STRETCH), collect);
 		stream->joined->join(stream, &stream->joined_view, collect.keys);
 	}
 }

@@ -98,6 +98,12 @@ GPU_FN unsigned gpu_tile_or(unsigned v);
 /* The sum of the warp's values up to and with this thread's.  All threads of the warp call it. */
 template <typename T> GPU_FN T gpu_warp_inclusive_sum(T value);
 
+/*
+ * The value of the thread so many behind this one in the warp, or any, if there is none.  All threads of the
+ * warp call it.
+ */
+template <typename T> GPU_FN T gpu_warp_behind(T value, unsigned distance);
+
 /* This thread's number in its block, and how many there are in a block and in a warp. */
 GPU_FN unsigned gpu_block_thread(void);
 GPU_FN unsigned gpu_block_threads(void);
@@ -302,6 +308,13 @@ gpu_warp_inclusive_sum(T value)
 			value += before;
 	}
 	return value;
+}
+
+template <typename T>
+GPU_FN T
+gpu_warp_behind(T value, unsigned distance)
+{
+	return __shfl_down_sync(0xFFFFFFFFu, value, distance);
 }
 
 GPU_FN uint32_t
@@ -582,6 +595,13 @@ gpu_tile_or(unsigned v)
 template <typename T>
 GPU_FN T
 gpu_warp_inclusive_sum(T value)
+{
+	return value;
+}
+
+template <typename T>
+GPU_FN T
+gpu_warp_behind(T value, unsigned)
 {
 	return value;
 }

@@ -21,6 +21,10 @@
  *					of the k-th entry of an interval, in the scan's direction
  *	  void step(view, Position *, forward)
  *					to the next entry of the interval, which is there
+ *	  int together(view, const Position &)
+ *					how many entries lie together from one on, forward, at least one
+ *	  void next(Position *)
+ *					to the next of these
  *	  GpudsEntry entry(view, const Position &)
  *	  uint64_t tid(view, const Position &)
  *					the entry's t & ENTRY_TID_MASK

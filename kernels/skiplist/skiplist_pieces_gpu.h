@@ -139,6 +139,17 @@ struct GpuSkiplistPiecesProbe
 		}
 	}
 
+	/* In a chunk. */
+	static GPU_FN int together(const View &, const Position &p)
+	{
+		return gpu_skiplist_n(p.order) - p.place;
+	}
+
+	static GPU_FN void next(Position *p)
+	{
+		p->place++;
+	}
+
 	static GPU_FN GpudsEntry entry(const View &view, const Position &p)
 	{
 		const uint64_t *chunk = gpu_skiplist_chunk(view.view.base, p.ref);

@@ -83,6 +83,19 @@ struct ArrayProbe
 		*p += forward ? 1 : UINT64_MAX;
 	}
 
+	/* A leaf of a B+tree has as many. */
+	static GPU_FN int together(const View &view, const Position &p)
+	{
+		const uint64_t left = view.entries - p;
+
+		return left < 8 ? (int) left : 8;
+	}
+
+	static GPU_FN void next(Position *p)
+	{
+		++*p;
+	}
+
 	static GPU_FN GpudsEntry entry(const View &view, const Position &p)
 	{
 		return view.at[p];
