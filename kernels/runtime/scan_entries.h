@@ -61,9 +61,9 @@ template <class Probe> struct GpuScanEntries
 	}
 
 	/*
-	 * Calls each(entry, its interval, its number) of entries from o to end - 1, until that is false.  The loop
-	 * inside is of entries that lie together, so that the threads of a warp go on to the next such place at the
-	 * same time: each waits for memory then.
+	 * Calls each(entry, its interval, its number) of entries from o to end - 1, until that is false.  The
+	 * inner loop is of entries that lie together, so that the threads of a warp go on to the next such place,
+	 * which takes a wait for memory, at the same time.
 	 */
 	template <class F> GPU_FN void go_through(int64_t o, int64_t end, const F &each) const
 	{
