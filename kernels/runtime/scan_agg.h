@@ -5,8 +5,8 @@
  *	  scan.h.
  *
  * Entries are shared out as scan_entries.h says.  A thread adds its sums to those in memory, word by word,
- * at the end of an interval, or of its entries.  If there is one result for all intervals, a warp does so for all
- * of its threads: additions to one word come one after the other, and those of all threads would take longer
+ * at the end of an interval, or of its entries.  If there is one result for all intervals, a warp does so for
+ * its threads: additions to one word come one after the other, and those of all threads would take longer
  * than the rest of a sum of ten million entries.
  *
  * A result has gpu_result_words of its number of columns: the rows, then the words of each
