@@ -166,17 +166,21 @@ catch_up(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 
 /*
  * The changes of a loaded mirror found no room.  True: it is to be loaded anew, because there is room for
- * that: a load packs tighter than what has grown by changes.  Else the mirror has noted what it waits for,
- * and stays as it is, for the scans that need no more and for a later attempt.  After a load that was not
- * enough, each attempt waits longer than the one before.  Otherwise a load waits until the last one has
- * earned its cost, unless somebody asks for it by name.
+ * that: a load packs tighter than what has grown by changes.  If its load was not enough, another one divides
+ * it into more parts.  Else the mirror has noted what it waits for, and stays as it is, for the scans that
+ * need no more and for a later attempt.  After a load that was not enough, each attempt waits longer than the
+ * one before.  Otherwise a load waits until the last one has earned its cost, unless somebody asks for it by
+ * name.
  */
 static bool
 load_anew(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
-	if (mirror->claim.untried || !gpuds_mirror_fits_anew(source, mirror))
+	const bool untried = mirror->claim.untried;
+	const size_t bytes = gpuds_device_bytes(&mirror->tree);
+
+	if ((untried && !gpuds_memory_divide(mirror, (double) bytes)) || !gpuds_mirror_fits_anew(source, mirror))
 		gpuds_memory_refuse(mirror, 0, true);
-	else if (!(how & GPUDS_ASKED) && !gpuds_memory_has_earned(mirror))
+	else if (!untried && !(how & GPUDS_ASKED) && !gpuds_memory_has_earned(mirror))
 		gpuds_memory_postpone(mirror);
 	else
 		return true;

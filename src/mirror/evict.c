@@ -584,6 +584,7 @@ gpuds_memory_refuse(GpudsMirror *mirror, size_t wanted, bool tried)
 		until = now + (FAILED_REST_US << Min(mirror->claim.refusals, MAX_DOUBLINGS));
 		mirror->claim.refusals++;
 		mirror->claim.untried = false;
+		mirror->claim.least_parts = 0;
 		/* What is free has not been enough. */
 		wanted = Max(wanted, gpuds_memory_free_bytes(kind, wanted) + size / 16);
 	}

@@ -13,6 +13,7 @@
 #include "gpuds.h"
 
 #include "miscadmin.h"
+#include "port/pg_bitutils.h"
 #include "portability/instr_time.h"
 #include "storage/ipc.h"
 
@@ -72,15 +73,16 @@ cancel_load(int code, Datum arg)
 
 /*
  * Notes what an entry of the load, which is at its end in one way or another,
- * takes of memory.
+ * takes of memory.  Of a load in parts that has failed, some parts may have none yet.
  */
 static void
-learn(GpudsMirror *mirror, int64 entries)
+learn(GpudsMirror *mirror, int64 entries, bool failed)
 {
+	int parts = gpuds_device_parts(&mirror->tree);
 	size_t bytes = gpuds_device_bytes(&mirror->tree);
-	size_t slack = gpuds_device_slack_bytes(mirror->tree.kind) * gpuds_device_parts(&mirror->tree);
+	size_t slack = gpuds_device_slack_bytes(mirror->tree.kind) * parts;
 
-	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > slack)
+	if (entries >= ENTRIES_TO_LEARN_FROM && bytes > slack && !(failed && parts > 1))
 		mirror->claim.entry_bytes = (double) (bytes - slack) / entries;
 }
 
@@ -130,7 +132,7 @@ load_once(const GpudsMirrorSource *source, GpudsMirror *mirror)
 				result = gpuds_bring_up_result(gpuds_device_load_end(&load));
 		}
 		PG_END_ENSURE_ERROR_CLEANUP(cancel_load, PointerGetDatum(&load));
-		learn(mirror, total);
+		learn(mirror, total, result != GPUDS_UP);
 		if (result != GPUDS_UP)
 			gpuds_device_load_cancel(&load);
 	}
@@ -192,6 +194,7 @@ find_need(const GpudsMirrorSource *source, GpudsMirror *mirror, const GpudsMetaD
 	need->entries = count_entries(source->index, meta);
 	need->parts = Max(gpuds_device_is_remote(kind) ? gpuds_mirror_parts(source) : 1,
 					  (int) (need->entries / gpuds_device_max_part(kind)) + 1);
+	need->parts = Max(need->parts, gpuds_memory_least_parts(mirror, need->entries));
 	if (mirror->claim.entry_bytes != 0)
 	{
 		need->bytes = need->entries * mirror->claim.entry_bytes + gpuds_device_slack_bytes(kind);
@@ -234,10 +237,22 @@ gpuds_mirror_fits_anew(const GpudsMirrorSource *source, GpudsMirror *mirror)
 
 /* Reserves memory for a load that needs a number of bytes, and to spare, on cards that are not full. */
 static bool
-reserve(GpudsMirror *mirror, const LoadNeed *need, double bytes, int how, uint32 full)
+reserve_bytes(GpudsMirror *mirror, const LoadNeed *need, double bytes, int how, uint32 full)
 {
 	return bytes <= gpuds_device_largest(mirror->tree.kind) &&
 		   gpuds_memory_reserve(mirror, (size_t) bytes, need->parts, how, full);
+}
+
+/* The same for what it needs, or at least needs.  On fewer cards than it takes, it would fail once more. */
+static bool
+reserve(GpudsMirror *mirror, const LoadNeed *need, int how, uint32 full)
+{
+	const int cards = gpuds_device_cards(mirror->tree.kind) - pg_popcount32(full);
+
+	if (full != 0 && cards < gpuds_memory_least_parts(mirror, need->entries))
+		return false;
+	return reserve_bytes(mirror, need, need->bytes, how, full) ||
+		   (need->least < need->bytes && reserve_bytes(mirror, need, need->least, how, full));
 }
 
 /*
@@ -273,9 +288,14 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			gpuds_memory_refuse_size(mirror);
 			return GPUDS_TOO_LARGE;
 		}
-		if (!reserve(mirror, &need, need.bytes, how, full) &&
-			!(need.least < need.bytes && reserve(mirror, &need, need.least, how, full)))
+		if (!reserve(mirror, &need, how, full))
 		{
+			/* None of the cards had room for it, or for a part of that size. */
+			if (full != 0 && gpuds_memory_divide(mirror, need.bytes))
+			{
+				full = 0;
+				continue;
+			}
 			/* That there is no room without evicting says nothing to a scan, whose load would evict. */
 			if (!(how & GPUDS_NO_EVICT))
 				gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), full != 0);

@@ -44,6 +44,7 @@ gpuds_memory_init(GpudsMemoryClaims *claim)
 	claim->untried = false;
 	claim->refusals = 0;
 	claim->entry_bytes = 0;
+	claim->least_parts = 0;
 }
 
 /*
@@ -65,6 +66,59 @@ gpuds_memory_free_bytes(GpudsDeviceKind kind, size_t wanted)
 		bytes[card] = serves && size > used ? size - used : 0;
 	}
 	return gpuds_device_in_parts(bytes, ncards, Max(gpuds_device_parts_for(kind, wanted), 1));
+}
+
+static int
+serving_cards(GpudsDeviceKind kind)
+{
+	int n = 0;
+
+	for (int card = 0; card < gpuds_device_cards(kind); card++)
+		n += gpuds_device_card_serves(kind, card);
+	return n;
+}
+
+/*
+ * Has the next load of the mirror, whose applier the caller is, divide it into more parts, because it found
+ * no room in those that it had last, though it was expected to take no more than so many bytes.  False: there
+ * are no more cards, or the mirror would take less than half of a card, so that others are in its way.
+ */
+bool
+gpuds_memory_divide(GpudsMirror *mirror, double bytes)
+{
+	const GpudsDeviceKind kind = mirror->tree.kind;
+	const int parts = Max(Max(gpuds_device_parts(&mirror->tree), mirror->claim.least_parts), 1);
+	const int cards = gpuds_device_is_remote(kind) ? serving_cards(kind) : 1;
+	size_t least = SIZE_MAX;
+
+	for (int card = 0; card < gpuds_device_cards(kind); card++)
+	{
+		if (gpuds_device_card_serves(kind, card))
+			least = Min(least, gpuds_device_memory_size(kind, card));
+	}
+	if (parts >= cards || bytes / parts < least / 2)
+		return false;
+	mirror->claim.least_parts = Min(2 * parts, cards);
+	mirror->claim.least_parts_of = 0;
+	return true;
+}
+
+/*
+ * Into how many parts a load of so many entries of the mirror, whose applier the caller is, is to divide it,
+ * at least.  What there was no room for is forgotten when a quarter of the entries is gone.
+ */
+int
+gpuds_memory_least_parts(GpudsMirror *mirror, uint64 entries)
+{
+	GpudsMemoryClaims *claim = &mirror->claim;
+
+	if (claim->least_parts == 0)
+		return 1;
+	if (claim->least_parts_of == 0)
+		claim->least_parts_of = entries;
+	if (entries < claim->least_parts_of - claim->least_parts_of / 4)
+		claim->least_parts = 0;
+	return Max(Min(claim->least_parts, serving_cards(mirror->tree.kind)), 1);
 }
 
 /* Has the mirror not yet earned what its load has cost? */

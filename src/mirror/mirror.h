@@ -69,6 +69,8 @@ typedef struct GpudsMemoryClaims
 	bool untried;                     /* was loaded, and its changes since have not found room yet */
 	int refusals;                     /* in a row, of loads and catch-ups that had begun */
 	double entry_bytes;               /* of a loaded entry, 0: not known yet */
+	int least_parts;                  /* fewer had no room for it when it had ... */
+	uint64 least_parts_of;            /* ... so many entries, 0: not known yet */
 } GpudsMemoryClaims;
 
 /*
@@ -285,6 +287,8 @@ extern bool gpuds_memory_needed_now(GpudsMirror *mirror);
 /* evict.c: who gets memory, and from whom it is taken */
 extern void gpuds_memory_shmem_init(void);
 extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int parts, int how, uint32 full);
+extern bool gpuds_memory_divide(GpudsMirror *mirror, double bytes);
+extern int gpuds_memory_least_parts(GpudsMirror *mirror, uint64 entries);
 extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need, int parts);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
 extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);

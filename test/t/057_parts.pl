@@ -192,6 +192,26 @@ answers_agree($node, 'made anew', @grown);
 cmp_ok(value(parts_of('bi')) || 0, '>', 2, 'made anew: divided among more');
 check_index($node, 'bi', 'made anew: the parts are whole');
 value('DROP TABLE b');
+
+# A GPU has room for what is expected of an index, but not for the changes that the load leaves to catch-up:
+# it is loaded once more, in parts.
+my $code = 'i * 2654435761 % 4294967291';
+value("CREATE TABLE c (k bigint); INSERT INTO c SELECT $code FROM generate_series(1, 20000) i;
+	CREATE INDEX ci ON c USING gpu_btree (k)");
+value("SELECT gpuds_index_load('ci'); SELECT gpuds_index_evict('ci')");
+value("INSERT INTO c SELECT $code FROM generate_series(20001, 600000) i; ANALYZE c");
+answers_agree($node, 'no room for changes', 'SELECT count(*), sum(k) FROM c WHERE k > 5000',
+	"SELECT count(*) FROM c WHERE k = ANY (ARRAY(SELECT $code FROM generate_series(1, 900) i))");
+cmp_ok(value(parts_of('ci')) || 0, '>', 1, 'no room for changes: it is divided');
+memory_is_kept($node, 'no room for changes');
+
+# Where much of it is gone, one GPU will do.
+value('DELETE FROM c WHERE k % 2 = 0; VACUUM c');
+value("SELECT gpuds_index_evict('ci'); SELECT gpuds_index_load('ci')");
+like(value("SELECT device FROM gpuds_indexes WHERE indexrelname = 'ci' AND state = 'loaded'"),
+	qr/^cuda:\d$/, 'much is gone: on one GPU');
+answers_agree($node, 'much is gone', 'SELECT count(*), sum(k) FROM c WHERE k > 5000');
+value('DROP TABLE c');
 is(value($used), '0', 'dropped: all memory is back');
 
 SKIP:
