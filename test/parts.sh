@@ -68,6 +68,20 @@ check_method()
 	esac
 }
 
+# check_names: whether REGRESS and TESTS name files that there are: a part that runs nothing has not failed.
+check_names()
+{
+	local name
+
+	for name in ${REGRESS-}; do
+		[ -e "$here/sql/$name.sql" ] || [ -e "$here/test/isolation/specs/$name.spec" ] ||
+			die "REGRESS names \"$name\", which is no file of sql/ or of the specs"
+	done
+	for name in ${TESTS-}; do
+		compgen -G "$here/test/t/${name}_*.pl" >/dev/null || die "TESTS names \"$name\", with which no file of test/t begins"
+	done
+}
+
 # Puts GPUDS_TEST_AM in gpu_btree's place, for all parts that follow; the random scripts do that themselves.
 replace_method()
 {
