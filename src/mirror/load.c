@@ -265,7 +265,8 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	GpudsDeviceKind kind = mirror->tree.kind;
 	/* A load that evicts nobody does not ask twice on a card. */
 	bool again = (how & GPUDS_NO_EVICT) != 0;
-	uint32 full = 0; /* cards, by bits, that had no memory after all */
+	uint32 full = 0; /* cards, by bits, that had no memory after all, in so many parts */
+	bool tried = false;
 	GpudsMetaData meta;
 
 	gpuds_journal_read_meta(source->index, &meta);
@@ -298,7 +299,7 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			}
 			/* That there is no room without evicting says nothing to a scan, whose load would evict. */
 			if (!(how & GPUDS_NO_EVICT))
-				gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), full != 0);
+				gpuds_memory_refuse(mirror, Min(need.least, SIZE_MAX / 2), tried);
 			return GPUDS_NO_MEMORY;
 		}
 		/* What is reserved passes to the loader. */
@@ -319,7 +320,10 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 			case GPUDS_NO_MEMORY:
 				/* Changes of other mirrors, arrays that the device needs to build, or other programs. */
 				if (again || !gpuds_memory_evict_one(mirror, (how & GPUDS_ASKED) != 0))
+				{
 					full |= (uint32) 1 << gpuds_device_refused(&mirror->tree);
+					tried = true;
+				}
 				again = true;
 				break;
 			case GPUDS_TOO_LARGE:
