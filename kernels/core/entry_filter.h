@@ -41,13 +41,16 @@ KERNEL_INLINE uint64_t
 entry_filter_step(const EntryFilterStep *step, const uint64_t *codes, uint64_t waiting, const GpudsEntry *e,
 				  const uint8_t *side, const int nw)
 {
-	uint64_t joined = (UINT64_C(1) << step->n) - 1;
 	ColumnTest test;
 
-	if (step->op == ENTRY_FILTER_AND)
-		return waiting >> step->n << 1 | ((waiting & joined) == joined);
-	if (step->op == ENTRY_FILTER_OR)
-		return waiting >> step->n << 1 | ((waiting & joined) != 0);
+	if (step->op != ENTRY_FILTER_TEST)
+	{
+		const uint64_t joined = (UINT64_C(1) << step->n) - 1;
+		const bool all = (waiting & joined) == joined;
+		const bool any = (waiting & joined) != 0;
+
+		return waiting >> step->n << 1 | (step->op == ENTRY_FILTER_AND ? all : any);
+	}
 	test.column = step->column;
 	test.null = step->null != 0;
 	test.n = step->n;

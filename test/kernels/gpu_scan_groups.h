@@ -34,6 +34,13 @@ struct TestGroup
 };
 typedef std::map<TestGroupKey, TestGroup> TestGroups;
 
+/* How many ranges a test has: some have more than a word has bits. */
+static uint64_t
+random_ranges(void)
+{
+	return test_below(16) == 0 ? 60 + test_below(10) : test_below(4);
+}
+
 static TestFilter
 random_filter(int nwords, int depth)
 {
@@ -48,7 +55,7 @@ random_filter(int nwords, int depth)
 	}
 	filter.column = random_measure(nwords);
 	filter.null = test_below(2);
-	for (uint64_t n = test_below(4), from = 0; n > 0 && from < UINT64_MAX / 2; n--)
+	for (uint64_t n = random_ranges(), from = 0; n > 0 && from < UINT64_MAX / 2; n--)
 	{
 		uint64_t step = filter.column.bits < 40 ? UINT64_C(1) << filter.column.bits : UINT64_MAX / 8;
 
