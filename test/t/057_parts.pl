@@ -125,11 +125,14 @@ answers('evicted');
 is(value(parts_of('i')) =~ s/ .*//r, '2', 'loaded by scans: in parts again');
 value("SELECT gpuds_index_load('i', 1, 1)");
 
-# All access methods, keys of two words, many equal keys, and none
+# All access methods, keys of two words, many equal keys, and none; bounds within the entries of a key, which
+# differ in the first word by an INCLUDE column
 value('CREATE TABLE x AS
-		SELECT md5(i::text)::uuid AS g, i % 3 AS few, i::text AS s FROM generate_series(1, 30000) i;
+		SELECT md5(i::text)::uuid AS g, i % 3 AS few, i::text AS s, i % 1300 AS k, (i % 300)::smallint AS v
+		FROM generate_series(1, 30000) i;
 	CREATE INDEX xg ON x USING gpu_btree (g); CREATE INDEX xl ON x USING gpu_skiplist (g);
 	CREATE INDEX xf ON x USING gpu_btree (few); CREATE INDEX xh ON x USING gpu_hash (s);
+	CREATE INDEX xk ON x USING gpu_btree (k) INCLUDE (v);
 	CREATE TABLE e (k int); CREATE INDEX ei ON e USING gpu_btree (k);
 	VACUUM (FREEZE, ANALYZE) x, e');
 my @others = ("SELECT count(*) FROM x WHERE g > '40000000-0000-0000-0000-000000000000'",
@@ -138,8 +141,9 @@ my @others = ("SELECT count(*) FROM x WHERE g > '40000000-0000-0000-0000-0000000
 	'SELECT few, count(*) FROM x WHERE few < 2 GROUP BY few ORDER BY few',
 	'SELECT count(*) FROM x WHERE few = 1',
 	"SELECT count(*) FROM x WHERE s = ANY (ARRAY(SELECT (i * 50)::text FROM generate_series(1, 500) i))",
+	'SELECT count(*), sum(v) FROM x WHERE k = ANY (ARRAY(SELECT i % 1500 FROM generate_series(1, 5000) i))',
 	'SELECT count(*) FROM e WHERE k > 0');
-for my $index ('xg', 'xl', 'xf', 'xh', 'ei')
+for my $index ('xg', 'xl', 'xf', 'xh', 'xk', 'ei')
 {
 	value("SELECT gpuds_index_evict(indexrelid) FROM gpuds_indexes;
 		SELECT gpuds_index_load('$index', 1, 4)");
