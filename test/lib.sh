@@ -157,7 +157,7 @@ copy_postgres()
 		mkdir -p "$pg_root$dir"
 		cp -as "$dir/." "$pg_root$dir/"
 		# What is installed of gpuds itself would be tested, or found by a library that has no engine.
-		find "$pg_root$dir" -name 'gpuds*' -prune -exec rm -r {} +
+		find "$pg_root$dir" -mindepth 1 -name 'gpuds*' -prune -exec rm -r {} +
 	done
 	dir=$("$pg_config" --libdir)
 	if [ ! -e "$pg_root$dir" ] && [ -e "$dir/libpq.so" ] && [[ $dir != /usr/* ]]; then
