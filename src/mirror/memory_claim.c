@@ -96,7 +96,7 @@ gpuds_memory_divide(GpudsMirror *mirror, double bytes)
 		if (gpuds_device_card_serves(kind, card))
 			least = Min(least, gpuds_device_memory_size(kind, card));
 	}
-	if (parts >= cards || bytes / parts < least / 2)
+	if (parts >= cards || 2 * bytes < (double) least * parts)
 		return false;
 	mirror->claim.least_parts = Min(2 * parts, cards);
 	mirror->claim.least_parts_of = 0;
