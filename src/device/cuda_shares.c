@@ -163,6 +163,7 @@ add_points(GpudsCudaShares *all, const GpudsCudaLayout *layout, const GpudsScan 
 	int taken[GPUDS_MOST_CARDS];
 	Undivided block;
 
+	Assert(n <= BLOCK);
 	block.n = n;
 	memcpy(block.points, &scan->points[scan->next + first], n * sizeof(uint64));
 	for (int i = 0; i < n && places; i++)

@@ -176,9 +176,9 @@ static bool
 load_anew(const GpudsMirrorSource *source, GpudsMirror *mirror, int how)
 {
 	const bool untried = mirror->claim.untried;
-	const size_t bytes = gpuds_device_bytes(&mirror->tree);
 
-	if ((untried && !gpuds_memory_divide(mirror, (double) bytes)) || !gpuds_mirror_fits_anew(source, mirror))
+	if ((untried && !gpuds_memory_divide(mirror, (double) gpuds_device_bytes(&mirror->tree))) ||
+		!gpuds_mirror_fits_anew(source, mirror))
 		gpuds_memory_refuse(mirror, 0, true);
 	else if (!untried && !(how & GPUDS_ASKED) && !gpuds_memory_has_earned(mirror))
 		gpuds_memory_postpone(mirror);

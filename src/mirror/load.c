@@ -265,8 +265,8 @@ gpuds_mirror_load_all(const GpudsMirrorSource *source, GpudsMirror *mirror, int 
 	GpudsDeviceKind kind = mirror->tree.kind;
 	/* A load that evicts nobody does not ask twice on a card. */
 	bool again = (how & GPUDS_NO_EVICT) != 0;
-	uint32 full = 0; /* cards, by bits, that had no memory after all, in so many parts */
-	bool tried = false;
+	uint32 full = 0;    /* cards, by bits, that had no memory after all for one of so many parts */
+	bool tried = false; /* there was one, also before it was divided into more */
 	GpudsMetaData meta;
 
 	gpuds_journal_read_meta(source->index, &meta);

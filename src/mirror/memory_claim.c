@@ -79,9 +79,9 @@ serving_cards(GpudsDeviceKind kind)
 }
 
 /*
- * Has the next load of the mirror, whose applier the caller is, divide it into more parts, because it found
+ * Makes the next load of the mirror, whose applier the caller is, divide it into more parts, because it found
  * no room in those that it had last, though it was expected to take no more than so many bytes.  False: there
- * are no more cards, or the mirror would take less than half of a card, so that others are in its way.
+ * are no more cards, or a part would take less than half of a card, so that others are in its way.
  */
 bool
 gpuds_memory_divide(GpudsMirror *mirror, double bytes)

@@ -283,12 +283,12 @@ extern void gpuds_memory_satisfied(GpudsMirror *mirror);
 extern bool gpuds_memory_is_lacking(GpudsMirror *mirror);
 extern void gpuds_memory_used(GpudsMirror *mirror);
 extern bool gpuds_memory_needed_now(GpudsMirror *mirror);
+extern bool gpuds_memory_divide(GpudsMirror *mirror, double bytes);
+extern int gpuds_memory_least_parts(GpudsMirror *mirror, uint64 entries);
 
 /* evict.c: who gets memory, and from whom it is taken */
 extern void gpuds_memory_shmem_init(void);
 extern bool gpuds_memory_reserve(GpudsMirror *mirror, size_t need, int parts, int how, uint32 full);
-extern bool gpuds_memory_divide(GpudsMirror *mirror, double bytes);
-extern int gpuds_memory_least_parts(GpudsMirror *mirror, uint64 entries);
 extern bool gpuds_memory_suffices(GpudsMirror *mirror, size_t need, int parts);
 extern bool gpuds_memory_evict_one(GpudsMirror *mirror, bool asked);
 extern bool gpuds_memory_for_side(GpudsMirror *mirror, size_t bytes);

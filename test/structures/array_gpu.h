@@ -83,12 +83,12 @@ struct ArrayProbe
 		*p += forward ? 1 : UINT64_MAX;
 	}
 
-	/* A leaf of a B+tree has as many. */
+	/* As many as a leaf of a B+tree has */
 	static GPU_FN int together(const View &view, const Position &p)
 	{
 		const uint64_t left = view.entries - p;
 
-		return left < 8 ? (int) left : 8;
+		return left < GPU_TIDS ? (int) left : GPU_TIDS;
 	}
 
 	static GPU_FN void next(Position *p)
